@@ -1,0 +1,70 @@
+"""lousho: run AI agents durably and look into what they did.
+
+The public API, re-exported lazily (PEP 562), so that ``import lousho_cli`` costs
+nothing and a name loads only what it needs. May import from every package below.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "AbortController": "lousho_cli.executor.abort",
+    "AbortSignal": "lousho_cli.executor.abort",
+    "Agent": "lousho_cli.domain.agent",
+    "AgentExecutor": "lousho_cli.executor.agent_executor",
+    "resume_after_approval": "lousho_cli.executor.approvals",
+    "get_checkpoint_history": "lousho_cli.executor.histories",
+    "RunResult": "lousho_cli.executor.results",
+    "ToolRegistry": "lousho_cli.executor.registry",
+    "compare_trajectories": "lousho_cli.core.compare",
+    "retry_transient_errors": "lousho_cli.core.retry",
+    "Checkpoint": "lousho_cli.domain.checkpoint",
+    "CheckpointHistoryEntry": "lousho_cli.domain.checkpoint",
+    "ApprovalDecision": "lousho_cli.domain.approvals",
+    "PendingApproval": "lousho_cli.domain.approvals",
+    "ExecutionSnapshot": "lousho_cli.domain.approvals",
+    "Message": "lousho_cli.domain.messages",
+    "ToolCall": "lousho_cli.domain.messages",
+    "HOST_STOPPED_MESSAGE": "lousho_cli.domain.texts",
+    "CONTINUE_NOTE": "lousho_cli.domain.texts",
+    "INTERRUPTED_TOOL_RESULT": "lousho_cli.domain.texts",
+    "TRUNCATED_TOOL_RESULT": "lousho_cli.domain.texts",
+    "FileStore": "lousho_cli.stores.file.store",
+    "MemoryStore": "lousho_cli.stores.memory",
+    "memory_store": "lousho_cli.stores.memory",
+    "ScriptedProvider": "lousho_cli.providers.scripted",
+    "OpenAIProvider": "lousho_cli.providers.openai",
+    "function_tool": "lousho_cli.tools.function",
+    "SDKError": "lousho_cli.errors",
+    "ConfigurationError": "lousho_cli.errors",
+    "RangeError": "lousho_cli.errors",
+    "NotFoundError": "lousho_cli.errors",
+    "SessionAwaitingApprovalError": "lousho_cli.errors",
+    "SessionBusyError": "lousho_cli.errors",
+    "OwnershipLostError": "lousho_cli.errors",
+    "AgentDriftError": "lousho_cli.errors",
+    "ResumeToolMissingError": "lousho_cli.errors",
+    "InputRejectedError": "lousho_cli.errors",
+    "ProviderError": "lousho_cli.errors",
+    "StorageError": "lousho_cli.errors",
+    "DamagedLogError": "lousho_cli.errors",
+    "LogVersionError": "lousho_cli.errors",
+    "PropagatingToolError": "lousho_cli.errors",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604 - the table above is the list
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

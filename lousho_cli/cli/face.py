@@ -1,0 +1,114 @@
+"""What every command is given: the shared options, stdout, stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, TextIO, cast
+
+from lousho_cli.cli.colour import ColourMode, wants_colour
+from lousho_cli.cli.diagnostics import Diagnostics
+from lousho_cli.cli.output import Output
+
+
+class Face:
+    """One command line's shared options and its two ways out, made when first used.
+
+    Attributes:
+        command: the command's name, as in the envelope.
+        store: the ``--store`` flag, None when not given (``app.wiring`` then looks further).
+        json, quiet, verbose, colour: the other shared flags.
+    """
+
+    def __init__(self) -> None:
+        self.command = "lousho"
+        self.store: str | None = None
+        self.json = False
+        self.quiet = False
+        self.verbose = 0
+        self.colour: ColourMode = "auto"
+
+    @cached_property
+    def out(self) -> Output:
+        """Stdout."""
+        return Output(sys.stdout, json=self.json, quiet=self.quiet, colour=self._colour_on(sys.stdout))
+
+    @cached_property
+    def err(self) -> Diagnostics:
+        """Stderr."""
+        from lousho_cli.app.secrets import hider
+
+        return Diagnostics(
+            sys.stderr, quiet=self.quiet, colour=self._colour_on(sys.stderr), verbose=self.verbose, hide=hider(os.environ)
+        )
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody is there who can be asked."""
+        return sys.stdin is not None and sys.stdin.isatty()
+
+    def answer(self, data: Any, *, text: Callable[[], object] | None = None, quiet: str | Sequence[str] | None = None) -> None:
+        """Shows what a command gives back, once.
+
+        Args:
+            data: the value of the envelope's ``data``.
+            text: shows it as text; called only when text is wanted.
+            quiet: what ``-q`` leaves, a line or several; None means ``-q`` changes nothing.
+        """
+        if self.json:
+            self.out.document(self.command, {"data": data, "warnings": self.err.warnings})
+        elif self.quiet and quiet is not None:
+            for line in [quiet] if isinstance(quiet, str) else quiet:
+                self.out.line(line)
+        elif text is not None:
+            text()
+
+    def fail(self, error: BaseException) -> None:
+        """Reports an error: one line on stderr, or with ``--json`` an envelope on stdout."""
+        message, code, hint = _said(error)
+        if self.json and not self.out.wrote_document:
+            body = {
+                "code": code,
+                "message": self._hidden(message),
+                "hint": self._hidden(hint),
+                "retryable": bool(getattr(error, "retryable", False)),
+                "session": getattr(error, "session_id", None),
+                "step": getattr(error, "step", None),
+            }
+            self.out.document(self.command, {"error": body, "warnings": self.err.warnings})
+        else:
+            self.err.error(message, code, hint)
+        self.err.traceback(error)
+
+    def _hidden(self, text: str) -> str:
+        from lousho_cli.app.secrets import hider
+
+        return hider(os.environ)(text)
+
+    def _colour_on(self, stream: TextIO | None) -> bool:
+        return wants_colour(self.colour, os.environ, terminal=stream is not None and stream.isatty())
+
+
+def face_of(context: Any) -> Face:
+    """The face of a Typer context."""
+    return cast(Face, context.find_root().obj)
+
+
+def _said(error: BaseException) -> tuple[str, str, str]:
+    from lousho_cli.errors import NotFoundError, SDKError
+
+    if isinstance(error, SDKError):
+        hint = error.hint
+        if isinstance(error, NotFoundError) and error.kept and not hint:
+            hint = f"There is: {', '.join(error.kept)}."
+        return error.detail, error.code, hint
+    if isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        return f"{name}{error.strerror or error}", "LOUSHO_SYSTEM_ERROR", "Check the path, its permissions and the free space."
+    return (
+        f"an unexpected {type(error).__name__}: {error}".rstrip(": "),
+        "LOUSHO_UNEXPECTED",
+        "This is a fault of lousho; -vv shows where it happened.",
+    )

@@ -1,0 +1,105 @@
+"""Options and arguments that several commands have, declared once.
+
+The five that every command has (``--store``, ``--json``, ``-q``, ``-v``, ``--color``) are added by
+``Command`` itself and land in the ``Face``; the others are types for a command's parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from lousho_cli.cli.completing import complete_addresses, complete_agents, complete_sessions
+from lousho_cli.cli.face import Face, face_of
+
+SharedPanel = "Everywhere"
+
+Session = Annotated[
+    str, typer.Argument(metavar="SESSION", help="Session id, or a prefix that fits only one.", autocompletion=complete_sessions)
+]
+MaybeSession = Annotated[
+    str | None,
+    typer.Argument(metavar="SESSION", help="Session id, or a prefix that fits only one.", autocompletion=complete_sessions),
+]
+Address = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION[@STEP]",
+        help="A session, or one of its checkpoints: SESSION@3, SESSION@3.1, SESSION@R/3, SESSION#128.",
+        autocompletion=complete_addresses,
+    ),
+]
+AgentName = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only this agent's.", autocompletion=complete_agents)]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N, the newest.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
+Force = Annotated[bool, typer.Option("--force", help="Even what waits for a person.")]
+
+
+class Command(TyperCommand):
+    """A command with the shared options, whose help begins with its examples.
+
+    Register one with ``cli.main.command``; its docstring is the help text.
+    """
+
+    def __init__(self, *args: Any, params: list[Any] | None = None, **settings: Any) -> None:
+        super().__init__(*args, params=[*(params or ()), *shared_options()], **settings)
+        self.examples: tuple[str, ...] = getattr(settings.get("callback"), "examples", ())
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        write_examples(self.examples, face_of(ctx))
+        super().format_help(ctx, formatter)
+
+
+class Group(TyperGroup):
+    """``lousho`` itself: the same shared options may stand before the command."""
+
+    examples: tuple[str, ...] = ()
+
+    def __init__(self, *, params: list[Any] | None = None, **settings: Any) -> None:
+        super().__init__(params=[*(params or ()), *shared_options()], **settings)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        write_examples(self.examples, face_of(ctx))
+        super().format_help(ctx, formatter)
+
+
+def write_examples(examples: tuple[str, ...], face: Face) -> None:
+    """The examples of a command, before everything else that its help says; and the help's colours as the flags ask."""
+    from typer import rich_utils
+
+    if face.out.colour:
+        rich_utils.FORCE_TERMINAL = True
+    else:
+        rich_utils.COLOR_SYSTEM = None
+    if examples:
+        face.out.line("Examples:", "bold")
+        for example in examples:
+            face.out.line(f"  {example}")
+        face.out.flush()
+
+
+def shared_options() -> list[TyperOption]:
+    """Fresh instances of the options that every command has."""
+    return [
+        _shared(["--store"], "store", metavar="URL", help="Where sessions lie: a folder, or a store URL. Also LOUSHO_STORE."),
+        _shared(["--json"], "json", is_flag=True, help="One JSON document on stdout."),
+        _shared(["--quiet", "-q"], "quiet", is_flag=True, help="Only the answer, or the id."),
+        _shared(["--verbose", "-v"], "verbose", count=True, help="Say more; -vv shows tracebacks."),
+        _shared(["--color"], "colour", metavar="auto|always|never", help="Colour."),
+    ]
+
+
+def _shared(names: list[str], field: str, **settings: Any) -> TyperOption:
+    def keep(ctx: Any, param: Any, value: Any) -> Any:
+        if value and not ctx.resilient_parsing:  # given here; what stood before the command stays otherwise
+            if field == "colour" and value not in ("auto", "always", "never"):
+                raise typer.BadParameter("choose auto, always or never", ctx=ctx, param=param)
+            setattr(face_of(ctx), field, value)
+        elif value and isinstance(ctx.find_root().obj, Face):  # completion looks into the store that was named
+            setattr(face_of(ctx), field, value)
+        return value
+
+    return TyperOption(param_decls=names, callback=keep, expose_value=False, rich_help_panel=SharedPanel, **settings)

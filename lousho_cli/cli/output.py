@@ -1,0 +1,144 @@
+"""The only writer to stdout: envelopes, JSON lines, tables, text.
+
+stdout is data. JSON is ASCII, one document, never wrapped, whatever the terminal or its
+encoding. Text goes through ``hostile_text``; no markup is ever read in it. A reader that
+closed the pipe is no error: what follows is dropped, and ``closed`` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from lousho_cli.cli.colour import styled
+from lousho_cli.cli.hostile_text import one_line, visible
+
+SCHEMA = 1
+"""The version of the envelope."""
+
+_NOT_PLAIN = re.compile("[\x7f-\U0010ffff]")
+
+
+def json_text(value: Any, *, indent: int = 0) -> str:
+    """A value, frozen structs included, as JSON in ASCII. Control characters and all above them are escaped."""
+    import msgspec
+
+    try:
+        raw = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half a character, from an argument that was no UTF-8
+        raw = msgspec.json.encode(_whole(msgspec.to_builtins(value)))
+    text = (msgspec.json.format(raw, indent=indent) if indent else raw).decode()
+    return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escape, text)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+class Output:
+    """What a command writes to.
+
+    Args:
+        stream: where it goes; None (a closed stdout) drops all.
+        json: whether the person asked for JSON.
+        quiet: whether only the answer or the id is wanted.
+        colour: whether styles are written.
+    """
+
+    def __init__(self, stream: TextIO | None, *, json: bool = False, quiet: bool = False, colour: bool = False) -> None:
+        self._stream = stream
+        self.json = json
+        self.quiet = quiet
+        self.colour = colour
+        self.terminal = stream is not None and stream.isatty()
+        self.closed = stream is None
+        self.wrote_document = False
+
+    def document(self, command: str, body: dict[str, Any]) -> None:
+        """One envelope: schema, command, then ``body``. Pretty on a terminal, one line in a pipe."""
+        self._write(json_text({"schema": SCHEMA, "command": command, **body}, indent=2 if self.terminal else 0) + "\n")
+        self.wrote_document = True
+
+    def raw_json(self, value: Any) -> None:
+        """A JSON document that is itself the answer, such as a schema."""
+        self._write(json_text(value, indent=2) + "\n")
+
+    def json_line(self, value: Any) -> None:
+        """One line of a stream, written at once."""
+        self._write(json_text(value) + "\n")
+        self.flush()
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Text and a newline. Newlines inside it stay, control characters are shown."""
+        self._write(styled(visible(text), style, colour=self.colour) + "\n")
+
+    def piece(self, text: str) -> None:
+        """Text without a newline, written at once: an answer as it streams."""
+        self._write(visible(text))
+        self.flush()
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows under their names. A pipe gets every character; a terminal gets what fits its width."""
+        cells = [[one_line(cell) for cell in row] for row in rows]
+        if self.terminal:
+            self._terminal_table(columns, cells)
+            return
+        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+        for row in [list(columns), *cells]:
+            self._write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n")
+
+    def _terminal_table(self, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, header_style="bold" if self.colour else "")
+        for number, name in enumerate(columns):
+            table.add_column(Text(name), no_wrap=True, overflow="ellipsis", style="cyan" if self.colour and not number else "")
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row))
+        console = Console(markup=False, highlight=False, emoji=False, no_color=not self.colour, force_terminal=self.colour)
+        with console.capture() as captured:
+            console.print(table)
+        self._write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+
+    def flush(self) -> None:
+        """Hands on what was written. Raises OSError when it can not be written (a full disk)."""
+        self._write("", flush=True)
+
+    def _write(self, text: str, *, flush: bool = False) -> None:
+        if self.closed or self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            if flush:
+                self._stream.flush()
+        except BrokenPipeError:
+            self.closed = True
+            silence(self._stream)
+
+
+def silence(stream: TextIO) -> None:
+    """Points a stream whose reader is gone at nothing, so that closing it at exit does not fail again."""
+    if stream in (sys.stdout, sys.__stdout__, sys.stderr, sys.__stderr__):
+        try:
+            sink = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(sink, stream.fileno())
+            os.close(sink)
+        except (OSError, ValueError):  # a stream without a descriptor has nothing to be silenced
+            return

@@ -1,0 +1,92 @@
+"""What an input means for the session it comes to: a new run, the next message of one, or nothing new.
+
+Inputs have ids. The same id with the same content is the same input, whatever crashed in
+between; with other content it is a conflict. Text is compared only where no id was given
+(``core.recognise``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from lousho_cli.core.decide import AgentFacts, resumed
+from lousho_cli.core.recognise import digest_input, recognise
+from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import Message, without_system
+from lousho_cli.domain.session import Session
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """What to record, and which input the caller waits for.
+
+    kind: ``run`` when there is something to do, ``settled`` when the input had its end already or there is
+    nothing to continue, ``conflict`` when its id was used for other content, ``empty`` when a new session
+    was given nothing to say.
+    """
+
+    kind: Literal["run", "settled", "conflict", "empty"]
+    records: tuple[r.Record, ...] = ()
+
+
+def admit(
+    session: Session,
+    messages: Sequence[Message],
+    *,
+    input_id: str | None,
+    fresh_id: str,
+    agent: AgentFacts,
+    created: r.Created,
+    by: str | None = None,
+) -> Admission:
+    """Admits ``messages`` (may be empty: just go on) to a session that waits for nobody.
+
+    Args:
+        input_id: given by the caller; None lets text be recognised and uses ``fresh_id``.
+        created: the record that begins the log, written once.
+    """
+    known = session.inputs.get(input_id) if input_id else None
+    if known is not None:
+        if known.digest != digest_input(messages):
+            return Admission("conflict")
+        if known.status in {"settled", "rejected"} and session.ended:
+            return Admission("settled")
+        messages = ()
+    new = _new_messages(session, messages, by_text=input_id is None)
+    if not session.exists:
+        if not new:
+            return Admission("empty")
+        birth = (created,) if session.seq == 0 else ()
+        return Admission("run", (*birth, *_begin(agent, new, input_id or fresh_id, by)))
+    if session.ended:
+        if not new:
+            return Admission("settled")
+        again = msgspec.structs.replace(agent, begin=msgspec.structs.replace(agent.begin, instructions=None))
+        return Admission("run", _begin(again, new, input_id or fresh_id, by))
+    return Admission("run", (resumed(session, agent), *_entering(new, input_id or fresh_id, by)))
+
+
+def _begin(agent: AgentFacts, new: Sequence[Message], input_id: str, by: str | None) -> tuple[r.Record, ...]:
+    received, applied = _entering(new, input_id, by)
+    return (received, msgspec.structs.replace(agent.begin, input_id=input_id), applied)
+
+
+def _entering(new: Sequence[Message], input_id: str, by: str | None) -> tuple[r.Record, ...]:
+    if not new:
+        return ()
+    return (r.InputReceived(input_id, tuple(new), by), r.InputApplied(input_id))
+
+
+def _new_messages(session: Session, messages: Sequence[Message], *, by_text: bool) -> tuple[Message, ...]:
+    """The messages that are not there yet. A stored session has its system prompt and takes no other."""
+    if not session.exists:
+        return tuple(messages)
+    incoming = without_system(messages)
+    if not by_text or not incoming:
+        return incoming
+    stored = (*session.messages, *session.held)
+    start = len(without_system(stored[: session.run.start]))
+    skip = recognise(without_system(stored), incoming, finished=session.ended, run_start=start)
+    return incoming[skip:]

@@ -1,0 +1,165 @@
+"""Which step of one run is which step of the other, and what differs between them.
+
+Counting steps from the front makes one inserted step change all that follow. So equal
+steps are found first, wherever they stand; between them, steps that call the same tools
+are the same step with a change, and what is then left over was added or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from lousho_cli.core.trajectory import Step, StepCall
+from lousho_cli.core.values import Difference, first_difference, kind_of, parse
+
+Pair = tuple[int | None, int | None]
+"""An index on each side, None where that side has nothing."""
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One difference.
+
+    kind: ``added`` is only in b, ``removed`` only in a, ``changed`` in both.
+    field: ``call`` (a whole call), ``args``, ``result``, or ``text``.
+    a_step, b_step: the step on each side, from 1; None where that side has no such step.
+    tool, path: the tool, and where in its arguments or result the sides first part; ``(root)`` for the whole.
+    a, b: the values there, left out where a side has none.
+    """
+
+    kind: Literal["added", "removed", "changed"]
+    field: Literal["call", "args", "result", "text"]
+    a_step: int | None = None
+    b_step: int | None = None
+    tool: str | None = None
+    path: str | None = None
+    a: Any | UnsetType = UNSET
+    b: Any | UnsetType = UNSET
+
+    def describe(self, width: int = 200) -> str:
+        """The difference in one line, each value cut to ``width`` characters."""
+        where = [f"step {self.a_step or self.b_step}" if self.a_step == self.b_step else _steps(self.a_step, self.b_step)]
+        where += [part for part in (self.tool, self.field, self.path) if part]
+        said = ", ".join(where)
+        if self.kind == "added":
+            return f"{said}: added {_shown(self.b, width)}"
+        if self.kind == "removed":
+            return f"{said}: removed {_shown(self.a, width)}"
+        left, right = _shown(self.a, width), _shown(self.b, width)
+        if kind_of(self.a) != kind_of(self.b):
+            left, right = f"{left} ({kind_of(self.a)})", f"{right} ({kind_of(self.b)})"
+        return f"{said}: {left} -> {right}"
+
+
+def changes(a: Sequence[Step], b: Sequence[Step]) -> tuple[Change, ...]:
+    """Every difference between two runs, in the order of the steps. Call ids never differ."""
+    pairs = _align([step_key(step) for step in a], [step_key(step) for step in b], _names(a), _names(b))
+    found: list[Change] = []
+    for left, right in pairs:
+        found.extend(_of_step(a[left] if left is not None else None, b[right] if right is not None else None, left, right))
+    return tuple(found)
+
+
+def step_key(step: Step) -> Any:
+    """Equal where two steps do not differ: text, calls and results by value, ids aside."""
+    return step.text, tuple((call_key(call), _result_key(call)) for call in step.tools)
+
+
+def call_key(call: StepCall) -> Any:
+    """Equal where two calls ask for the same: the name, and the arguments by value."""
+    return call.name, parse(call.args).key
+
+
+def _result_key(call: StepCall) -> Any:
+    return None if call.result is None else parse(call.result).key
+
+
+def _names(steps: Sequence[Step]) -> list[Any]:
+    return [tuple(call.name for call in step.tools) for step in steps]
+
+
+def _align(a: Sequence[Any], b: Sequence[Any], a_like: Sequence[Any], b_like: Sequence[Any]) -> Iterator[Pair]:
+    """Pairs what is equal in order, then, in each gap, what is alike; the rest stands alone."""
+    for same, a_from, a_to, b_from, b_to in _blocks(a, b):
+        if same:
+            yield from zip(range(a_from, a_to), range(b_from, b_to), strict=True)
+            continue
+        for alike, i, i_end, j, j_end in _blocks(a_like[a_from:a_to], b_like[b_from:b_to]):
+            lefts, rights = range(a_from + i, a_from + i_end), range(b_from + j, b_from + j_end)
+            if alike:
+                yield from zip(lefts, rights, strict=True)
+            else:
+                yield from ((left, None) for left in lefts)
+                yield from ((None, right) for right in rights)
+
+
+def _blocks(a: Sequence[Any], b: Sequence[Any]) -> Iterator[tuple[bool, int, int, int, int]]:
+    import difflib
+
+    # The common start and end are cut off first: most runs share them, and the matcher's time grows with the square.
+    head = next((i for i, (left, right) in enumerate(zip(a, b, strict=False)) if left != right), min(len(a), len(b)))
+    room = min(len(a), len(b)) - head
+    tail = next((i for i in range(room) if a[-1 - i] != b[-1 - i]), room)
+    if head:
+        yield True, 0, head, 0, head
+    matcher = difflib.SequenceMatcher(None, a[head : len(a) - tail], b[head : len(b) - tail], autojunk=False)
+    for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
+        yield tag == "equal", head + a_from, head + a_to, head + b_from, head + b_to
+    if tail:
+        yield True, len(a) - tail, len(a), len(b) - tail, len(b)
+
+
+def _of_step(a: Step | None, b: Step | None, left: int | None, right: int | None) -> Iterator[Change]:
+    a_step = None if left is None else left + 1
+    b_step = None if right is None else right + 1
+    a_calls, b_calls = a.tools if a else (), b.tools if b else ()
+    if a and b and a.text != b.text:
+        yield Change("changed", "text", a_step, b_step, a=a.text, b=b.text)
+    elif a is None and b and not b_calls:
+        yield Change("added", "text", None, b_step, b=b.text)
+    elif b is None and a and not a_calls:
+        yield Change("removed", "text", a_step, None, a=a.text)
+    pairs = _align([call_key(c) for c in a_calls], [call_key(c) for c in b_calls], [c.name for c in a_calls], [c.name for c in b_calls])
+    for i, j in pairs:
+        yield from _of_call(None if i is None else a_calls[i], None if j is None else b_calls[j], a_step, b_step)
+
+
+def _of_call(a: StepCall | None, b: StepCall | None, a_step: int | None, b_step: int | None) -> Iterator[Change]:
+    if a is None or b is None:
+        if b is not None:
+            yield Change("added", "call", a_step, b_step, tool=b.name, b=parse(b.args).value)
+        elif a is not None:
+            yield Change("removed", "call", a_step, b_step, tool=a.name, a=parse(a.args).value)
+        return
+    for field, left, right in (("args", a.args, b.args), ("result", a.result, b.result)):
+        parted = _parted(left, right)
+        if parted:
+            where = parted.path or "(root)"
+            yield Change("changed", "args" if field == "args" else "result", a_step, b_step, a.name, where, parted.a, parted.b)
+
+
+def _parted(a: str | None, b: str | None) -> Difference | None:
+    if a is None or b is None:
+        left, right = UNSET if a is None else parse(a).value, UNSET if b is None else parse(b).value
+        return None if a is b else Difference("", left, right)
+    left, right = parse(a), parse(b)
+    if left.key == right.key:
+        return None
+    # Equal as values and yet not the same: one side is no JSON and reads like the other's text.
+    return first_difference(left.value, right.value) or Difference("", a, b)
+
+
+def _steps(a_step: int | None, b_step: int | None) -> str:
+    if a_step is None:
+        return f"step {b_step} of b"
+    return f"step {a_step} of a" if b_step is None else f"step {a_step} (b: {b_step})"
+
+
+def _shown(value: Any, width: int) -> str:
+    import json
+
+    text = "nothing" if value is UNSET else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= width else text[:width] + "…"

@@ -1,0 +1,124 @@
+"""The checkpoint of a mark, and the state a checkpoint gives back.
+
+A checkpoint is the fold at a mark, without results behind the first unanswered call of its
+turn: what ``load``, ``history``, ``fork`` and ``diff`` see. A plain store keeps nothing else,
+so a session is rebuilt from one there.
+"""
+
+from __future__ import annotations
+
+from lousho_cli.core.open_turns import open_turn
+from lousho_cli.domain.agent import Fingerprint
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
+from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.session import Marked, Run, Session
+from lousho_cli.domain.state import State
+
+RESTORED = "restored"
+"""The input id of a run whose beginning was not recorded: it came from a checkpoint."""
+
+
+def checkpoint_at(session_id: str, mark: Marked) -> Checkpoint:
+    """The checkpoint of a mark."""
+    messages = (*mark.messages, *mark.held)
+    return Checkpoint(
+        session_id=session_id,
+        messages=messages,
+        agent_id=mark.run.agent_id,
+        step_index=mark.step,
+        tool_calls=_calls_since(messages, mark.run.start),
+        usage=mark.usage,
+        step_usage=tuple(mark.step_usage),
+        finish_reason=mark.finish_reason,
+        business_state=mark.business_state,
+        status=mark.status,
+        approval_id=mark.approval_id,
+        approval_kind=mark.approval_kind,
+        agent_fingerprint=mark.run.fingerprint,
+        run_config=mark.run.config,
+        offered=mark.run.offered,
+        decisions=mark.decisions,
+    )
+
+
+def checkpoint_of(session_id: str, session: Session) -> Checkpoint | None:
+    """What ``load`` gives: the newest mark's checkpoint, None before the first mark."""
+    return checkpoint_at(session_id, session.latest) if session.latest else None
+
+
+def history_of(session_id: str, session: Session, limit: int | None = None) -> list[CheckpointHistoryEntry]:
+    """The ring, newest first; at most ``limit`` entries where given."""
+    marks = list(reversed(session.marks))
+    return [
+        CheckpointHistoryEntry(
+            step=mark.step,
+            saved_at=mark.at,
+            status=mark.status,
+            checkpoint=checkpoint_at(session_id, mark),
+            address=mark.address,
+            seq=mark.seq,
+        )
+        for mark in (marks if limit is None else marks[: max(limit, 0)])
+    ]
+
+
+def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = None) -> State:
+    """The state a run goes on from where only its checkpoint was kept.
+
+    ``wait`` is the pending approval where its store still had it. What the checkpoint does not
+    hold is lost: input ids, the retry count, which calls had been started.
+    """
+    transcript, turn, held = open_turn(checkpoint.messages)
+    awaiting = checkpoint.status == "awaiting-approval"
+    return State(
+        agent=checkpoint.agent_id,
+        messages=transcript,
+        held=held,
+        turns=sum(message.role == "assistant" for message in transcript),
+        turn=turn,
+        runs=(_run_of(checkpoint),),
+        step=checkpoint.step_index,
+        usage=checkpoint.usage,
+        step_usage=checkpoint.step_usage,
+        status=checkpoint.status,
+        finish_reason=checkpoint.finish_reason,
+        wait=wait if awaiting else None,
+        wait_taken=awaiting and wait is None,
+        decisions=dict(checkpoint.decisions),
+        business_state=checkpoint.business_state,
+        attempts=1,
+        outcome="completed" if checkpoint.status == "finished" else None,
+    )
+
+
+def _run_of(checkpoint: Checkpoint) -> Run:
+    fingerprint: Fingerprint | None = checkpoint.agent_fingerprint
+    return Run(
+        number=1,
+        input_id=RESTORED,
+        start=_run_start(checkpoint),
+        fingerprint=fingerprint,
+        offered=checkpoint.offered or tuple(sorted(fingerprint.tools) if fingerprint else ()),
+        model=fingerprint.model if fingerprint else None,
+        agent_id=checkpoint.agent_id,
+        config=checkpoint.run_config,
+    )
+
+
+def _run_start(checkpoint: Checkpoint) -> int:
+    """Where the run's own input begins: in front of the assistant turns it counts, at their user messages."""
+    index = len(checkpoint.messages)
+    steps = checkpoint.step_index
+    while index and steps:
+        index -= 1
+        steps -= checkpoint.messages[index].role == "assistant"
+    while index and checkpoint.messages[index - 1].role == "user":
+        index -= 1
+    return index
+
+
+def _calls_since(messages: tuple[Message, ...], start: int) -> tuple[ToolCall, ...]:
+    return tuple(call for message in messages[start:] for call in message.tool_calls)
+
+

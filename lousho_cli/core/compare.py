@@ -1,0 +1,135 @@
+"""Two runs side by side: where they part first, and what drifted.
+
+Three answers of rising detail. ``diverged_at`` is the first step that differs, counted
+from the front. ``drift`` is the table an eval prints: tools, arguments, step count,
+finish reason. ``changes`` pairs the steps up, so that an inserted one is one difference,
+and names the path and both values of each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.core.alignment import Change, call_key, changes, step_key
+from lousho_cli.core.trajectory import Comparable, Step, Trajectory, trajectory_of
+from lousho_cli.errors import ConfigurationError
+
+Mode = Literal["strict", "unordered", "subset", "superset"]
+MODES: tuple[Mode, ...] = ("strict", "unordered", "subset", "superset")
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """One row of the drift table: ``field`` is tools, args, steps, finishReason or tokens; '-' is unknown."""
+
+    field: str
+    committed: str
+    current: str
+
+
+class Comparison(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """How run ``b`` differs from run ``a``.
+
+    diverged_at: the first step that differs, from 1, call ids aside; None, and left out when written, if none does.
+    a, b: each run's steps.
+    drift: the table; texts and results never drift.
+    changes: every difference between paired steps.
+    matches: whether b passes for a under the mode that was asked for (see ``matches``).
+    """
+
+    diverged_at: int | None = None
+    a: tuple[Step, ...]
+    b: tuple[Step, ...]
+    drift: tuple[Drift, ...]
+    changes: tuple[Change, ...]
+    matches: bool
+
+
+def compare_trajectories(a: Comparable, b: Comparable, *, mode: Mode = "strict", usage: bool = False) -> Comparison:
+    """Compares run ``b``, the current one, with run ``a``, the committed one.
+
+    Args:
+        a, b: checkpoints, dictionaries of checkpoints, or lists of messages.
+        mode: what ``matches`` asks for.
+        usage: let the number of tokens drift, too.
+
+    Raises:
+        ConfigurationError: one of them is none of these, or there is no such mode.
+    """
+    left, right = trajectory_of(a), trajectory_of(b)
+    diverged_at = _diverged_at(left.steps, right.steps)
+    drift = tuple(_drift(left, right, usage))
+    return Comparison(
+        diverged_at=diverged_at,
+        a=left.steps,
+        b=right.steps,
+        drift=drift,
+        changes=() if diverged_at is None else changes(left.steps, right.steps),
+        matches=(diverged_at is None and not drift) if mode == "strict" else _calls_match(left.steps, right.steps, mode),
+    )
+
+
+def matches(a: Comparable, b: Comparable, mode: Mode = "strict") -> bool:
+    """Whether run ``b`` passes for run ``a``.
+
+    strict: nothing diverges and nothing drifts.
+    unordered: b made exactly the calls of a, in whatever order and steps.
+    subset: b made no call that a did not make.
+    superset: b made every call that a made.
+
+    The last three look at calls alone, by name and arguments, wherever they stand; texts,
+    results and ids do not count. A call made twice counts twice.
+
+    Raises:
+        ConfigurationError: as ``compare_trajectories``.
+    """
+    return compare_trajectories(a, b, mode=mode).matches
+
+
+def _calls_match(a: Sequence[Step], b: Sequence[Step], mode: Mode) -> bool:
+    wanted, made = _calls(a), _calls(b)
+    if mode == "unordered":
+        return made == wanted
+    if mode == "subset":
+        return made <= wanted
+    if mode == "superset":
+        return made >= wanted
+    raise ConfigurationError(f"there is no mode {mode}", field="mode", hint=f"One of {', '.join(MODES)}.")
+
+
+def _calls(steps: Sequence[Step]) -> Counter[Any]:
+    return Counter(call_key(call) for step in steps for call in step.tools)
+
+
+def _diverged_at(a: Sequence[Step], b: Sequence[Step]) -> int | None:
+    for number, (left, right) in enumerate(zip(a, b, strict=False), 1):
+        if left != right and step_key(left) != step_key(right):
+            return number
+    return None if len(a) == len(b) else min(len(a), len(b)) + 1
+
+
+def _drift(a: Trajectory, b: Trajectory, usage: bool) -> list[Drift]:
+    found = _tool_drift(a.steps, b.steps)
+    rows = [("steps", str(len(a.steps)), str(len(b.steps))), ("finishReason", a.finish_reason or "-", b.finish_reason or "-")]
+    if usage:
+        rows.append(("tokens", _number(a.total_tokens), _number(b.total_tokens)))
+    return found + [Drift(field, before, after) for field, before, after in rows if before != after]
+
+
+def _tool_drift(a: Sequence[Step], b: Sequence[Step]) -> list[Drift]:
+    left, right = ([call for step in steps for call in step.tools] for steps in (a, b))
+    before, after = ([call.name for call in calls] for calls in (left, right))
+    if before != after:
+        return [Drift("tools", " > ".join(before) or "none", " > ".join(after) or "none")]
+    return [
+        Drift("args", f"{one.name} {one.args}", f"{other.name} {other.args}")
+        for one, other in zip(left, right, strict=True)
+        if one.args != other.args and call_key(one) != call_key(other)
+    ]
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)

@@ -1,0 +1,250 @@
+"""decide: what happens next. A session and the facts go in, effects come out.
+
+Resuming is not a feature here, it is what running is: a run that just began, one whose
+process died, one a person just approved and one forked from another ask the same question
+and get the same answer.
+
+    turn is open        each call in order: settle it, run it, ask its tool, or ask a person
+    answer, no calls    the run is finished
+    budget spent        the run is finished
+    otherwise           call the model
+    finished            the next input that waits, else rest
+
+Nothing is drawn, read or awaited. ``Write`` holds what is known to be true at once and only
+has to be recorded; ``core.advance`` asks again behind it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core import gate, tool_errors
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import PendingApproval, digest_of
+from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.session import OpenTurn, Session
+
+
+class AgentFacts(msgspec.Struct, frozen=True):
+    """What deciding needs to know of the agent.
+
+    tools: by name, those it has today. ``begin``: how a new run of it is recorded, but for the input's id.
+    tool_concurrency: how many calls may run at once; None for no limit.
+    max_tokens: input and output of the run together; None for no limit.
+    """
+
+    tools: Mapping[str, gate.GatedTool]
+    begin: r.RunStarted
+    policy: gate.Policy = gate.Policy()
+    max_steps: int = 10
+    tool_concurrency: int | None = None
+    max_tokens: int | None = None
+    approval_ttl_ms: int | None = None
+
+
+class Live(msgspec.Struct, frozen=True):
+    """What deciding needs to know of this process.
+
+    in_flight: ids of the calls it is running; ``consulted`` what approval functions said; ``salt`` makes
+    new ids this process's own; ``calling_model`` while an answer is on its way.
+    aborted: the user's abort. stopping: a stop that another process will go on from, or a fatal error.
+    """
+
+    now: str
+    salt: str = ""
+    in_flight: frozenset[str] = frozenset()
+    consulted: Mapping[str, gate.Consulted] = {}
+    calling_model: bool = False
+    aborted: bool = False
+    stopping: bool = False
+
+
+class Write(msgspec.Struct, frozen=True):
+    """Record this; there is nothing to perform."""
+
+    records: tuple[r.Record, ...]
+
+
+class CallModel(msgspec.Struct, frozen=True):
+    """Ask the model for step ``step``."""
+
+    step: int
+
+
+class ConsultTool(msgspec.Struct, frozen=True):
+    """Ask the tool's own approval function about this call."""
+
+    call: ToolCall
+    args: Any
+
+
+class RunCall(msgspec.Struct, frozen=True):
+    """Run this call. ``rerun``: it was started before and nobody knows how that ended."""
+
+    call: ToolCall
+    args: Any
+    rerun: bool = False
+
+
+class Rest(msgspec.Struct, frozen=True):
+    """Nothing happens any more unless somebody comes: the run ended, waits, failed or was aborted."""
+
+
+Effect = Write | CallModel | ConsultTool | RunCall | Rest
+
+
+def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
+    """All that may start now, in order. Empty: something in flight has to come back first."""
+    if live.aborted or session.abort_asked:
+        return _abort(session, live)
+    if live.stopping:
+        return () if live.in_flight else (Rest(),)
+    if session.wait is not None or session.awaiting:
+        return (Rest(),)
+    if session.outcome is not None:
+        return _next_input(session, agent)
+    if session.turn is not None:
+        return tuple(_batch(session, session.turn, agent, live))
+    if live.in_flight or live.calling_model:
+        return ()
+    return _after_turn(session, agent)
+
+
+_ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded"}
+
+
+def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
+    if not session.messages:
+        return (Rest(),)
+    last = session.messages[-1]
+    if last.role == "assistant" and not last.tool_calls:
+        return (_finish(session, session.finish_reason),)
+    if session.step >= agent.max_steps:
+        return (_finish(session, "max-steps"),)
+    if agent.max_tokens is not None and session.usage.total_tokens >= agent.max_tokens:
+        return (_finish(session, "budget-exceeded"),)
+    return (CallModel(session.step + 1),)
+
+
+def _finish(session: Session, reason: str) -> Write:
+    # A reason of ours (aborted, awaiting-approval) stood for an earlier rest; an answer that stands is an answer.
+    reason = reason if reason in _ENDS else "stop"
+    return Write((r.Mark(session.step, "finished", reason), *settled(session, "completed")))
+
+
+def settled(
+    session: Session, outcome: r.Outcome, error: str | None = None, code: str | None = None
+) -> tuple[r.InputSettled, ...]:
+    """The end of every input this run answers."""
+    ids = session.active or (session.run.input_id,)
+    return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
+
+
+def _next_input(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
+    if not session.waiting:
+        return (Rest(),)
+    input_id = session.waiting[0]
+    if session.ended:
+        begin: r.Record = msgspec.structs.replace(agent.begin, input_id=input_id, instructions=None)
+    else:
+        begin = resumed(session, agent)
+    return (Write((begin, r.InputApplied(input_id))),)
+
+
+def resumed(session: Session, agent: AgentFacts) -> r.RunResumed:
+    """How it is recorded that an unfinished run goes on with this agent."""
+    begin = agent.begin
+    fresh = session.outcome is not None
+    return r.RunResumed(
+        attempt=1 if fresh else session.attempts + 1,
+        fingerprint=begin.fingerprint if begin.fingerprint != session.run.fingerprint else None,
+        offered=begin.offered if begin.offered != session.run.offered else (),
+        model=begin.model if begin.model != session.run.model else None,
+        max_steps=begin.max_steps if begin.max_steps != session.run.max_steps else None,
+    )
+
+
+def _abort(session: Session, live: Live) -> tuple[Effect, ...]:
+    if session.outcome is not None or session.ended:
+        return (Rest(),)
+    open_calls = [call for call in session.pending if call.id not in live.in_flight]
+    cancelled = tuple(cancel(call) for call in open_calls)
+    if live.in_flight:
+        return (Write(cancelled),) if cancelled else ()
+    # A model call that was cut short was paid for, so its step counts.
+    mark = r.Mark(session.step + live.calling_model, "in-progress", "aborted")
+    return (Write((*cancelled, mark, *settled(session, "aborted"))),)
+
+
+def cancel(call: ToolCall) -> r.ToolFinished:
+    """The result of a call that an abort kept from running, or from being waited for."""
+    return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+
+
+def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> Iterator[Effect]:
+    """The calls of the open turn, in order, up to the first that holds up those behind it."""
+    running = len(live.in_flight)
+    names = session.run.offered or tuple(agent.tools)
+    for call in turn.unanswered:
+        if call.id in live.in_flight:
+            continue
+        cut = call.id in turn.started
+        verdict = gate.judge(
+            call,
+            agent.tools.get(call.name),
+            agent.policy,
+            available=names,
+            decision=session.decisions.get(call.id),
+            consulted=live.consulted.get(call.id),
+            cut=cut,
+            truncated=turn.truncated,
+            default_replay=session.run.replay,
+        )
+        match verdict:
+            case gate.Settle(content, is_error):
+                yield Write((r.ToolFinished(call.id, content, is_error=is_error),))
+                continue
+            case gate.Run(args):
+                if agent.tool_concurrency is not None and running >= agent.tool_concurrency:
+                    return
+                running += 1
+                yield RunCall(call, args, rerun=cut)
+                continue
+            case gate.Consult(args):
+                yield ConsultTool(call, args)
+            case gate.Ask() if not running:
+                yield Write(_pause(session, call, verdict, agent, live))
+            case _:
+                pass  # a pause waits for the calls in front of it
+        return
+
+
+def _pause(
+    session: Session, call: ToolCall, ask: gate.Ask, agent: AgentFacts, live: Live
+) -> tuple[r.Record, ...]:
+    approval = PendingApproval(
+        id=hashlib.sha256(f"{live.salt}:{session.seq}:{call.id}".encode()).hexdigest()[:12],
+        tool_call_id=call.id,
+        tool_name=call.name,
+        args=ask.args,
+        digest=digest_of(ask.args),
+        created_at=live.now,
+        expires_at=_later(live.now, agent.approval_ttl_ms),
+        kind=ask.kind,
+        question=ask.question,
+        agent_id=session.run.agent_id,
+    )
+    mark = r.Mark(session.step, "awaiting-approval", "awaiting-approval", approval_id=approval.id)
+    return (r.WaitOpened(approval), mark)
+
+
+def _later(now: str, ms: int | None) -> str | None:
+    if ms is None:
+        return None
+    then = datetime.fromisoformat(now) + timedelta(milliseconds=ms)
+    return then.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,365 @@
+"""fold: records in, a session out. The one place that says what a record means.
+
+It is total and deterministic: any records in any order give a session, a record that
+makes no sense where it stands changes nothing, and the same log gives the same session
+live or reloaded, with or without a snapshot.
+
+Results enter by ``ToolFinished`` alone. They are kept the moment they come, and move into
+the transcript as far as they follow their turn in call order without a gap. So every
+prefix of the transcript that a mark points at is one a provider would accept once the
+open calls are answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.open_turns import open_turn
+from lousho_cli.core.recognise import digest_input
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import ApprovalDecision
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.session import InputState, Marked, OpenTurn, Parent, Run, Session
+from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.usage import RunUsage, step_usage
+
+
+def fold(batches: Iterable[r.Batch], session: Session | None = None) -> Session:
+    """The session that ``batches`` add up to, on top of ``session`` where given."""
+    accumulator = Accumulator(session)
+    for batch in batches:
+        apply(accumulator, batch)
+    return accumulator.freeze()
+
+
+def apply(f: Accumulator, batch: r.Batch) -> None:
+    """Adds one batch."""
+    f.seq = batch.seq
+    f.epoch = max(f.epoch, batch.epoch)
+    f.updated_at = batch.at
+    for record in batch.records:
+        handler = _HANDLERS.get(type(record))
+        if handler is not None:
+            handler(f, record, batch)
+
+
+def _created(f: Accumulator, record: r.Created, batch: r.Batch) -> None:
+    f.agent, f.path, f.harness, f.tenant = record.agent, record.path, record.harness, record.tenant
+    f.format = max(f.format, record.format)
+    f.created_at = f.created_at or batch.at
+
+
+def _forked(f: Accumulator, record: r.Forked, batch: r.Batch) -> None:
+    _load_state(f, record.state, batch)
+    f.parent = Parent(record.parent, record.seq, record.step)
+    f.format = max(f.format, record.format)
+    f.created_at = batch.at
+
+
+def _base(f: Accumulator, record: r.Base, batch: r.Batch) -> None:
+    _load_state(f, record.state, batch)
+    f.format = max(f.format, record.format)
+
+
+def _load_state(f: Accumulator, state: Any, batch: r.Batch) -> None:
+    from lousho_cli.core.states import session_from  # states fold nothing, but they build what fold builds
+
+    f.load(session_from(state))
+    f.seq, f.epoch, f.updated_at = batch.seq, max(f.epoch, batch.epoch), batch.at
+
+
+def _cleared(f: Accumulator, _record: r.Cleared, _batch: r.Batch) -> None:
+    kept = Session(
+        seq=f.seq,
+        epoch=f.epoch,
+        format=f.format,
+        agent=f.agent,
+        path=f.path,
+        harness=f.harness,
+        tenant=f.tenant,
+        created_at=f.created_at,
+        updated_at=f.updated_at,
+        run=Run(number=f.run.number, input_id=""),
+        decided=f.decided,
+        marks=f.marks,
+        last_mark=f.last_mark,
+        unknown=f.unknown,
+    )
+    f.load(kept)
+
+
+def _claimed(f: Accumulator, record: r.Claimed, _batch: r.Batch) -> None:
+    f.format = max(f.format, record.format)
+
+
+def _input_received(f: Accumulator, record: r.InputReceived, _batch: r.Batch) -> None:
+    if record.id in f.inputs:
+        return
+    state = InputState(digest=digest_input(record.messages), by=record.by, messages=record.messages)
+    f.inputs = {**f.inputs, record.id: state}
+    f.waiting = (*f.waiting, record.id)
+
+
+def _input_applied(f: Accumulator, record: r.InputApplied, _batch: r.Batch) -> None:
+    known = f.inputs.get(record.id)
+    if known is None or known.status != "received":
+        return
+    f.inputs = {**f.inputs, record.id: InputState(digest=known.digest, by=known.by, status="applied")}
+    f.waiting = tuple(i for i in f.waiting if i != record.id)
+    f.active = (*f.active, record.id)
+    _append_input(f, known.messages)
+
+
+def _append_input(f: Accumulator, messages: Sequence[Message]) -> None:
+    if any(message.role in {"assistant", "tool"} for message in messages):
+        put_transcript(f, [*f.messages, *f.results.values(), *f.held, *messages])  # a whole history was handed in
+    elif f.calls:
+        f.held = (*f.held, *messages)
+    else:
+        f.messages = f.messages.plus_all(messages)
+
+
+def _input_rejected(f: Accumulator, record: r.InputRejected, _batch: r.Batch) -> None:
+    known = f.inputs.get(record.id)
+    if known is not None and known.status == "received":
+        f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "rejected", error=record.reason)}
+        f.waiting = tuple(i for i in f.waiting if i != record.id)
+
+
+def _input_settled(f: Accumulator, record: r.InputSettled, _batch: r.Batch) -> None:
+    known = f.inputs.get(record.id)
+    if known is not None:
+        settled = InputState(known.digest, known.by, "settled", record.outcome, record.error)
+        f.inputs = {**f.inputs, record.id: settled}
+        f.waiting = tuple(i for i in f.waiting if i != record.id)
+    f.active = tuple(i for i in f.active if i != record.id)
+    f.outcome, f.error, f.error_code = record.outcome, record.error, record.code
+    f.abort_asked = False
+
+
+def _abort_asked(f: Accumulator, _record: r.AbortAsked, _batch: r.Batch) -> None:
+    f.abort_asked = True
+
+
+def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
+    if record.instructions and not f.messages:
+        f.messages = f.messages.plus(Message(role="system", content=record.instructions))
+    f.run = Run(
+        number=f.run.number + 1,
+        input_id=record.input_id,
+        start=len(f.messages),
+        fingerprint=record.fingerprint,
+        offered=record.offered,
+        model=record.model,
+        replay=record.replay,
+        max_steps=record.max_steps,
+        agent_id=record.agent_id,
+        config=record.config,
+    )
+    f.step, f.usage, f.step_usage = 0, RunUsage(), Shared()
+    f.status, f.finish_reason = "in-progress", "stop"
+    f.wait, f.wait_taken, f.decisions = None, False, {}
+    f.retries, f.attempts, f.abort_asked = 0, 1, False
+    f.outcome = f.error = f.error_code = None
+    f.active = ()
+
+
+def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
+    run = f.run
+    f.run = Run(
+        number=run.number,
+        input_id=run.input_id,
+        start=run.start,
+        fingerprint=record.fingerprint or run.fingerprint,
+        offered=record.offered or run.offered,
+        model=record.model or run.model,
+        replay=run.replay,
+        max_steps=record.max_steps or run.max_steps,
+        agent_id=run.agent_id,
+        config=run.config,
+    )
+    f.attempts = record.attempt
+    if f.outcome is not None:
+        f.retries = 0  # the run had ended; whoever names it again begins its tries afresh
+    f.outcome = f.error = f.error_code = None
+    f.abort_asked = False
+
+
+def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
+    f.step += 1
+    used = step_usage(f.step, record.model, record.usage, record.estimate or (0, 0))
+    f.usage = f.usage.plus(used, record.usage)
+    f.step_usage = f.step_usage.plus(used)
+    f.messages = f.messages.plus(record.message)
+    f.turns += 1
+    f.finish_reason = record.finish_reason
+    f.decisions = {}
+    calls = record.message.tool_calls
+    f.open_turn(OpenTurn(calls, truncated=record.finish_reason == "length") if calls else None)
+
+
+def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
+    put_transcript(f, [*f.messages[: record.keep], *record.add, *f.held])
+
+
+def put_transcript(f: Accumulator, messages: Sequence[Message]) -> None:
+    """Makes ``messages`` the transcript, with the turn they end in open where calls lack a result."""
+    transcript, turn, f.held = open_turn(messages)
+    f.messages = Shared(transcript)
+    f.turns = sum(message.role == "assistant" for message in transcript)
+    f.open_turn(turn)
+
+
+def _tool_started(f: Accumulator, record: r.ToolStarted, batch: r.Batch) -> None:
+    if any(call.id == record.id for call in f.calls):
+        f.started[record.id] = batch.epoch
+
+
+def _tool_spawned(f: Accumulator, record: r.ToolSpawned, _batch: r.Batch) -> None:
+    if any(call.id == record.id for call in f.calls):
+        f.spawned[record.id] = (record.pid, record.started)
+
+
+def _tool_finished(f: Accumulator, record: r.ToolFinished, _batch: r.Batch) -> None:
+    call = next((c for c in f.calls[f.done :] if c.id == record.id and c.id not in f.results), None)
+    if call is None:
+        return
+    f.results[call.id] = Message(
+        role="tool",
+        content=record.content,
+        tool_call_id=call.id,
+        tool_name=call.name,
+        is_error=record.is_error,
+        metadata=_approval_marker(f.decisions.get(call.id)),
+    )
+    if f.wait is not None and f.wait.tool_call_id == call.id:
+        # A call that has its result waits for nobody: it was cancelled.
+        f.decided = {**f.decided, f.wait.id: False}
+        f.wait, f.wait_taken = None, False
+    _settle_prefix(f)
+
+
+def _approval_marker(decision: ApprovalDecision | None) -> dict[str, Any] | None:
+    if decision is None:
+        return None
+    marker = {"id": decision.id, "approved": decision.approved, "edited": decision.args is not None}
+    return {"approval": marker | ({"by": decision.by} if decision.by else {})}
+
+
+def _settle_prefix(f: Accumulator) -> None:
+    """Moves results into the transcript as far as they follow the turn without a gap."""
+    while f.done < len(f.calls) and f.calls[f.done].id in f.results:
+        f.messages = f.messages.plus(f.results.pop(f.calls[f.done].id))
+        f.done += 1
+    if f.calls and f.done == len(f.calls):
+        f.open_turn(None)
+        f.decisions = {}
+        f.retries = 0  # a finished tool phase is progress
+        f.messages = f.messages.plus_all(f.held)
+        f.held = ()
+
+
+def _wait_opened(f: Accumulator, record: r.WaitOpened, _batch: r.Batch) -> None:
+    f.wait, f.wait_taken = record.approval, False
+
+
+def _wait_taken(f: Accumulator, record: r.WaitTaken, _batch: r.Batch) -> None:
+    if f.wait is not None and f.wait.id == record.id:
+        f.wait_taken = True
+        f.decided = {**f.decided, record.id: True}
+
+
+def _wait_put_back(f: Accumulator, record: r.WaitPutBack, _batch: r.Batch) -> None:
+    if f.wait is not None and f.wait.id == record.id:
+        f.wait_taken = False
+        f.decided = {i: approved for i, approved in f.decided.items() if i != record.id}
+
+
+def _wait_answered(f: Accumulator, record: r.WaitAnswered, _batch: r.Batch) -> None:
+    if f.wait is None or f.wait.id != record.id:
+        return
+    decision = ApprovalDecision(
+        id=record.id,
+        approved=record.approved and not record.expired,
+        note=record.note,
+        args=record.args,
+        digest=record.digest or f.wait.digest,
+        by=record.by,
+        expired=record.expired,
+    )
+    f.decisions = {**f.decisions, f.wait.tool_call_id: decision}
+    f.decided = {**f.decided, record.id: decision.approved}
+    f.wait, f.wait_taken, f.status = None, False, "in-progress"
+
+
+def _model_retry(f: Accumulator, record: r.ModelRetry, _batch: r.Batch) -> None:
+    f.retries = record.count
+
+
+def _business_state(f: Accumulator, record: r.BusinessState, _batch: r.Batch) -> None:
+    f.business_state = record.value
+
+
+def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
+    f.step, f.status = record.step, record.status
+    f.finish_reason = record.finish_reason or f.finish_reason
+    run, step, n = f.last_mark
+    n = n + 1 if (run, step) == (f.run.number, f.step) else 1
+    f.last_mark = (f.run.number, f.step, n)
+    waits = f.wait if record.status == "awaiting-approval" else None
+    f.latest = Marked(
+        batch.seq,
+        batch.at,
+        f.step,
+        n,
+        record.status,
+        f.finish_reason,
+        waits.id if waits else None,
+        waits.kind if waits else None,
+        f.run,
+        f.messages,
+        f.held,
+        f.turns,
+        f.usage,
+        f.step_usage,
+        f.business_state,
+        f.decisions,
+    )
+    f.marks = f.marks.plus(f.latest).newest(record.limit) if record.limit else Shared()
+
+
+def _foreign(f: Accumulator, record: r.Foreign, _batch: r.Batch) -> None:
+    if record.reserved and record.type not in f.unknown:
+        f.unknown = (*f.unknown, record.type)
+
+
+_HANDLERS: dict[type, Callable[[Accumulator, Any, r.Batch], None]] = {
+    r.Created: _created,
+    r.Forked: _forked,
+    r.Base: _base,
+    r.Cleared: _cleared,
+    r.Claimed: _claimed,
+    r.InputReceived: _input_received,
+    r.InputApplied: _input_applied,
+    r.InputRejected: _input_rejected,
+    r.InputSettled: _input_settled,
+    r.AbortAsked: _abort_asked,
+    r.RunStarted: _run_started,
+    r.RunResumed: _run_resumed,
+    r.Turn: _turn,
+    r.Splice: _splice,
+    r.ToolStarted: _tool_started,
+    r.ToolSpawned: _tool_spawned,
+    r.ToolFinished: _tool_finished,
+    r.WaitOpened: _wait_opened,
+    r.WaitTaken: _wait_taken,
+    r.WaitPutBack: _wait_put_back,
+    r.WaitAnswered: _wait_answered,
+    r.ModelRetry: _model_retry,
+    r.BusinessState: _business_state,
+    r.Mark: _mark,
+    r.Foreign: _foreign,
+}
+"""What each record does. ``Partial``, ``Note`` and ``WakeSet`` change no state: they are for who reads the log."""

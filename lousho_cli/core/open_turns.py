@@ -1,0 +1,26 @@
+"""A list of messages as a transcript and, where its last turn lacks results, that turn held open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lousho_cli.core.transcript import split_open_turn
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.session import OpenTurn
+
+
+def open_turn(messages: Sequence[Message]) -> tuple[tuple[Message, ...], OpenTurn | None, tuple[Message, ...]]:
+    """Takes messages as stored apart: transcript, open turn, input held behind it.
+
+    Results of the last turn stand in the transcript as far as they follow it in call order
+    without a gap, the others wait in the open turn. With every call answered there is no open
+    turn and nothing is held: the held input stands in the transcript.
+    """
+    before, unanswered, results, held = split_open_turn(messages)
+    if not unanswered:
+        return (*before, *results.values(), *held), None, ()
+    calls = before[-1].tool_calls
+    done = calls.index(unanswered[0])
+    transcript = (*before, *(results[call.id] for call in calls[:done]))
+    early = {call.id: results[call.id] for call in calls[done:] if call.id in results}
+    return transcript, OpenTurn(calls, done, early), held

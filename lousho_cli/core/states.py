@@ -1,0 +1,98 @@
+"""A session as one JSON value and back, without loss: for snapshots, trimmed logs and forks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lousho_cli.domain.session import NO_RUN, Marked, Run, Session
+from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.state import MarkState, State
+
+_SAME = tuple(
+    name
+    for name in State.__struct_fields__
+    if name not in {"messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs"}
+)
+
+
+def state_from(session: Session) -> State:
+    """The state of a session, its ring included."""
+    marks = (*session.marks, *((session.latest,) if session.latest else ()))
+    runs = {mark.run.number: mark.run for mark in marks}
+    runs = {number: run for number, run in runs.items() if run is not session.run}
+    return State(
+        messages=tuple(session.messages),
+        step_usage=tuple(session.step_usage),
+        runs=(*runs.values(), session.run),
+        latest=_mark_state(session, session.latest, runs) if session.latest else None,
+        marks=tuple(_mark_state(session, mark, runs) for mark in session.marks),
+        decisions=dict(session.decisions),
+        decided=dict(session.decided),
+        inputs=dict(session.inputs),
+        **{name: getattr(session, name) for name in _SAME},
+    )
+
+
+def _mark_state(session: Session, mark: Marked, runs: dict[int, Run]) -> MarkState:
+    shared = mark.messages.shares_with(session.messages)
+    steps_shared = mark.step_usage.shares_with(session.step_usage)
+    return MarkState(
+        seq=mark.seq,
+        at=mark.at,
+        step=mark.step,
+        n=mark.n,
+        run=mark.run.number,
+        status=mark.status,
+        finish_reason=mark.finish_reason,
+        approval_id=mark.approval_id,
+        approval_kind=mark.approval_kind,
+        length=len(mark.messages),
+        own=None if shared else tuple(mark.messages),
+        held=mark.held,
+        turns=mark.turns,
+        usage=mark.usage,
+        steps=len(mark.step_usage),
+        own_steps=None if steps_shared else tuple(mark.step_usage),
+        business_state=mark.business_state,
+        decisions=mark.decisions,
+    )
+
+
+def session_from(state: State) -> Session:
+    """The session of a state."""
+    messages, steps = Shared(state.messages), Shared(state.step_usage)
+    run = state.runs[-1] if state.runs else NO_RUN
+    runs = {one.number: one for one in state.runs}
+
+    def marked(mark: MarkState) -> Marked:
+        return Marked(
+            mark.seq,
+            mark.at,
+            mark.step,
+            mark.n,
+            mark.status,
+            mark.finish_reason,
+            mark.approval_id,
+            mark.approval_kind,
+            runs.get(mark.run, run),
+            messages.head(mark.length) if mark.own is None else Shared(mark.own),
+            mark.held,
+            mark.turns,
+            mark.usage,
+            steps.head(mark.steps) if mark.own_steps is None else Shared(mark.own_steps),
+            mark.business_state,
+            mark.decisions,
+        )
+
+    same: dict[str, Any] = {name: getattr(state, name) for name in _SAME}
+    return Session(
+        messages=messages,
+        step_usage=steps,
+        run=run,
+        latest=marked(state.latest) if state.latest else None,
+        marks=Shared(marked(mark) for mark in state.marks),
+        decisions=state.decisions,
+        decided=state.decided,
+        inputs=state.inputs,
+        **same,
+    )

@@ -1,0 +1,88 @@
+"""When two JSON texts say the same, and where two values first part.
+
+A run that asked for ``{"n": 1}`` and one that asked for ``{"n": 1.0}`` asked for the same
+thing; ``true`` and ``"1"`` are something else, although Python calls ``True`` and 1 equal.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+
+class Parsed(NamedTuple):
+    """A JSON text read once: ``text`` key-sorted, as it came where it is no JSON; ``key`` is equal where the value is."""
+
+    text: str
+    value: Any
+    key: Any
+
+
+class Difference(NamedTuple):
+    """Where two values first part: the path, and both values there; UNSET where one side has none."""
+
+    path: str
+    a: Any
+    b: Any
+
+
+def parse(text: str) -> Parsed:
+    """Reads a JSON text. What is no strict JSON (NaN, a number past all floats, nesting without end) counts as plain text."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        sorted_text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return Parsed(sorted_text, value, _key(value))
+    except (ValueError, RecursionError):
+        return Parsed(text, text, ("text", text))
+
+
+def first_difference(a: Any, b: Any, path: str = "") -> Difference | None:
+    """The first place where two JSON values part, keys in order and a missing key before a different one; None if nowhere.
+
+    The path is ``city``, ``filters.tags[0]``; '' for the values as a whole.
+    """
+    if isinstance(a, dict) and isinstance(b, dict):
+        inner = [(key, f"{path}.{key}" if path else key) for key in sorted(a.keys() | b.keys())]
+        found = (_either(a.get(key, UNSET), b.get(key, UNSET), where) for key, where in inner)
+        return next((difference for difference in found if difference), None)
+    if isinstance(a, list) and isinstance(b, list):
+        pairs = ((_at(a, i), _at(b, i), f"{path}[{i}]") for i in range(max(len(a), len(b))))
+        found = (_either(left, right, where) for left, right, where in pairs)
+        return next((difference for difference in found if difference), None)
+    return None if _key(a) == _key(b) else Difference(path, a, b)
+
+
+def kind_of(value: Any) -> str:
+    """The JSON kind of a value, in a word: number, text, true/false, null, list, object, nothing."""
+    if value is UNSET:
+        return "nothing"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true/false"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
+
+
+def _either(a: Any, b: Any, path: str) -> Difference | None:
+    return Difference(path, a, b) if a is UNSET or b is UNSET else first_difference(a, b, path)
+
+
+def _at(items: list[Any], index: int) -> Any:
+    return items[index] if index < len(items) else UNSET
+
+
+def _key(value: Any) -> Any:
+    """Hashable, and equal exactly where two JSON values are: numbers by value, true and false never numbers."""
+    if isinstance(value, dict):
+        return ("object", frozenset((name, _key(item)) for name, item in value.items()))
+    if isinstance(value, list):
+        return ("list", tuple(_key(item) for item in value))
+    return (kind_of(value), value)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

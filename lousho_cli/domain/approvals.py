@@ -1,0 +1,98 @@
+"""What waits for a person, and what the person decided.
+
+A wait is bound to the exact call: its digest is taken over the arguments after
+validation and hooks, and that is what is shown, checked and run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.domain.agent import Agent, Fingerprint
+from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.usage import RunUsage, StepUsage
+
+WaitKind = Literal["tool", "question", "sign-in", "secret"]
+
+
+class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person is asked: a text, optional choices, and whether other text is welcome."""
+
+    text: str
+    options: tuple[str, ...] = ()
+    allow_free_text: bool = True
+    secret: bool = False
+
+
+class PendingApproval(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that waits for a person.
+
+    ``args`` is the validated object a tool would get; ``path`` names the enclosing
+    sub-agents, outermost first; times are ISO 8601 in UTC.
+    """
+
+    id: str
+    tool_call_id: str
+    tool_name: str
+    args: Any
+    digest: str
+    created_at: str
+    expires_at: str | None = None
+    kind: WaitKind = "tool"
+    question: Question | None = None
+    agent_id: str = ""
+    session_id: str = ""
+    path: tuple[str, ...] = ()
+
+
+class ApprovalDecision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person decided. ``note`` is the reason of a rejection or the answer to a question.
+
+    ``args`` replaces the arguments (an edit); None leaves them. ``digest``, where given,
+    must equal that of the pending approval. ``expired`` is set by us, when it came too late.
+    """
+
+    id: str
+    approved: bool
+    note: str | None = None
+    args: Any = None
+    digest: str | None = None
+    by: str | None = None
+    expired: bool = False
+
+
+class ExecutionSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The run at its pause, stored beside the pending approval, so that it can go on anywhere.
+
+    ``remaining_tool_calls`` are the calls of the turn after the paused one, in order;
+    None in data written before they were stored.
+    """
+
+    agent: Agent
+    current_messages: tuple[Message, ...]
+    pending_tool_call: PendingApproval
+    steps: int
+    session_id: str | None = None
+    remaining_tool_calls: tuple[ToolCall, ...] | None = None
+    usage: RunUsage | None = None
+    step_usage: tuple[StepUsage, ...] = ()
+    agent_fingerprint: Fingerprint | None = None
+    business_state: Any = None
+    max_steps: int | None = None
+
+
+class StoredApproval(msgspec.Struct, frozen=True):
+    """What an approval store gives back: the pending approval and the run it paused."""
+
+    pending: PendingApproval
+    snapshot: ExecutionSnapshot
+
+
+def digest_of(args: Any) -> str:
+    """First 16 hex digits of SHA-256 over the key-sorted compact JSON of validated arguments."""
+    text = json.dumps(args, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

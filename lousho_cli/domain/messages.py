@@ -1,0 +1,140 @@
+"""What a model and its tools say to each other.
+
+A tool call keeps the model's exact argument text; a tool message holds the JSON
+text of its result, which is also what the model gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.errors import ConfigurationError
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class ToolCall(msgspec.Struct, frozen=True, gc=False):
+    """One call the model asked for. ``arguments`` is its text as sent, valid JSON or not."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class TextPart(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
+    """Plain text inside a message of several parts."""
+
+    text: str
+
+
+class ImagePart(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="image"):
+    """An image: an address, a data address, or base64 text."""
+
+    image: str
+    mime_type: str | None = None
+
+
+class FilePart(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="type", tag="file"):
+    """A file as base64 text."""
+
+    data: str
+    mime_type: str
+    filename: str | None = None
+
+
+Part = TextPart | ImagePart | FilePart
+
+
+class Reasoning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A block of the model's reasoning. Signed and redacted ones are sent back byte for byte."""
+
+    text: str = ""
+    signature: str | None = None
+    redacted: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One entry of a transcript.
+
+    ``metadata`` is never sent to a model. Two messages are the same input when their
+    role, content and tool call id are equal (see ``core.recognise``).
+    """
+
+    role: Role
+    content: str | tuple[Part, ...] = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    is_error: bool = False
+    reasoning: tuple[Reasoning, ...] = ()
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message: its content, or its text parts joined."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+
+MessageLike = Message | Mapping[str, Any]
+Input = str | MessageLike | Sequence[MessageLike]
+
+
+def user(text: str) -> Message:
+    """A user message of plain text."""
+    return Message(role="user", content=text)
+
+
+def messages_from(value: Input) -> tuple[Message, ...]:
+    """Reads what a caller may pass as input: text, a message, or a list of messages.
+
+    Raises:
+        ConfigurationError: a message that has no known role or a content of the wrong kind.
+    """
+    if isinstance(value, str):
+        return (user(value),)
+    if isinstance(value, (Message, Mapping)):
+        return (message_from(value),)
+    return tuple(message_from(item) for item in value)
+
+
+def message_from(value: MessageLike) -> Message:
+    """Reads one message; a dictionary may spell its fields as the seed does (``toolCallId``) or as we do."""
+    if isinstance(value, Message):
+        return value
+    fields = {_SEED_SPELLING.get(key, key): item for key, item in value.items()}
+    try:
+        fields["tool_calls"] = tuple(_tool_call_from(call) for call in fields.get("tool_calls") or ())
+        return msgspec.convert(fields, Message)
+    except (msgspec.ValidationError, AttributeError, TypeError, KeyError) as error:
+        raise ConfigurationError(
+            f"a message of the input is not valid: {error}",
+            field="input",
+            hint="A message has a role (system, user, assistant, tool) and a content.",
+        ) from error
+
+
+_SEED_SPELLING = {
+    "toolCalls": "tool_calls",
+    "toolCallId": "tool_call_id",
+    "toolName": "tool_name",
+    "name": "tool_name",
+    "isError": "is_error",
+}
+
+
+def _tool_call_from(value: ToolCall | Mapping[str, Any]) -> ToolCall:
+    if isinstance(value, ToolCall):
+        return value
+    inner = value.get("function")
+    source = inner if isinstance(inner, Mapping) else value
+    return ToolCall(id=value["id"], name=source["name"], arguments=source.get("arguments", "{}"))
+
+
+def without_system(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The messages that are not system messages, in order."""
+    return tuple(message for message in messages if message.role != "system")

@@ -1,0 +1,320 @@
+"""What can be written to a log. Everything lousho knows of a session is a fold of these.
+
+A batch is what must be true together: it is one line of a file, one row of a table,
+and it is all or nothing. So an input stands beside the message it became, a turn
+beside its mark, a pause beside its mark, an end beside the input it settles.
+
+Rules of this file: a record is frozen; a default is left out when written; a result
+stands once, in ``ToolFinished``; a type starting with ``lousho.`` is ours, any other
+is a user's and is kept as it came. A record is never changed after a release, only
+given further fields with defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.domain.agent import Fingerprint
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.state import State
+from lousho_cli.domain.usage import CallUsage
+
+FORMAT = 1
+"""The newest log format this version reads and writes."""
+
+DEFAULT_RING = 50
+"""How many marks a ring keeps where nobody said otherwise."""
+
+RESERVED = "lousho."
+"""Types that start so are ours."""
+
+Replay = Literal["safe", "never"]
+Outcome = Literal["completed", "failed", "aborted"]
+
+
+class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    pass
+
+
+class Created(_Record, frozen=True, tag="lousho.created"):
+    """A session begins. ``path`` leads from the store's parent folder to the agent file."""
+
+    agent: str
+    path: str | None = None
+    harness: str | None = None
+    tenant: str | None = None
+    format: int = FORMAT
+
+
+class Forked(_Record, frozen=True, tag="lousho.forked"):
+    """A session begins as a copy. ``state`` is all it ever needs of its parent."""
+
+    parent: str
+    seq: int
+    step: int
+    state: State
+    patch: tuple[str, ...] = ()
+    format: int = FORMAT
+
+
+class Base(_Record, frozen=True, tag="lousho.base"):
+    """The state that begins a log whose earlier records are gone, or were never a log."""
+
+    state: State
+    format: int = FORMAT
+
+
+class Cleared(_Record, frozen=True, tag="lousho.cleared"):
+    """The checkpoint was deleted and its ring kept; the next message starts over."""
+
+
+class Claimed(_Record, frozen=True, tag="lousho.claimed"):
+    """A host took the log. The line's epoch is the claim's."""
+
+    host: str
+    format: int = FORMAT
+
+
+class InputReceived(_Record, frozen=True, tag="lousho.input_received"):
+    """An input arrived and is durable: its receipt may be given. ``messages`` are those that were not there already."""
+
+    id: str
+    messages: tuple[Message, ...]
+    by: str | None = None
+
+
+class InputApplied(_Record, frozen=True, tag="lousho.input_applied"):
+    """An input entered the transcript; behind unanswered calls its messages wait until those have results."""
+
+    id: str
+
+
+class InputRejected(_Record, frozen=True, tag="lousho.input_rejected"):
+    """An input will never be applied."""
+
+    id: str
+    reason: str
+
+
+class InputSettled(_Record, frozen=True, tag="lousho.input_settled"):
+    """An input came to its end. A failed or aborted one is never run again unless the session is named."""
+
+    id: str
+    outcome: Outcome
+    error: str | None = None
+    code: str | None = None
+
+
+class AbortAsked(_Record, frozen=True, tag="lousho.abort_asked"):
+    """Somebody asked the run to stop."""
+
+    by: str | None = None
+
+
+class RunStarted(_Record, frozen=True, tag="lousho.run_started"):
+    """A run begins: steps, usage and calls count from zero.
+
+    ``offered`` names the tools the model is offered; ``replay`` is the default for a call
+    that was cut; ``instructions`` is the system message of a session's first run.
+    """
+
+    input_id: str
+    fingerprint: Fingerprint | None = None
+    offered: tuple[str, ...] = ()
+    model: str | None = None
+    replay: Replay = "safe"
+    max_steps: int | None = None
+    instructions: str | None = None
+    agent_id: str = ""
+    config: Any = None
+
+
+class RunResumed(_Record, frozen=True, tag="lousho.run_resumed"):
+    """An unfinished run goes on, as attempt ``attempt``, perhaps with a changed agent."""
+
+    attempt: int
+    fingerprint: Fingerprint | None = None
+    offered: tuple[str, ...] = ()
+    model: str | None = None
+    max_steps: int | None = None
+
+
+class Turn(_Record, frozen=True, tag="lousho.turn"):
+    """A whole answer of the model. It counts as a step; it is never asked for again."""
+
+    message: Message
+    finish_reason: str = "stop"
+    model: str = ""
+    usage: CallUsage | None = None
+    estimate: tuple[int, int] | None = None
+
+
+class Splice(_Record, frozen=True, tag="lousho.splice"):
+    """The transcript becomes its first ``keep`` messages and ``add``. Only for repair and patches."""
+
+    keep: int
+    add: tuple[Message, ...] = ()
+    why: str = ""
+
+
+class Partial(_Record, frozen=True, tag="lousho.partial"):
+    """Text of an answer that is still being written, for who looks on. The turn supersedes it."""
+
+    text: str
+
+
+class ToolStarted(_Record, frozen=True, tag="lousho.tool_started"):
+    """A call is about to run."""
+
+    id: str
+
+
+class ToolSpawned(_Record, frozen=True, tag="lousho.tool_spawned"):
+    """The process of a command tool: its id and start time tell it from a later one with the same id."""
+
+    id: str
+    pid: int
+    started: str
+
+
+class ToolFinished(_Record, frozen=True, tag="lousho.tool_finished"):
+    """The result of a call, the JSON text the model gets. ``altered``: it held what JSON can not."""
+
+    id: str
+    content: str
+    is_error: bool = False
+    altered: bool = False
+    ms: int | None = None
+
+
+class WaitOpened(_Record, frozen=True, tag="lousho.wait_opened"):
+    """The run waits for a person."""
+
+    approval: PendingApproval
+
+
+class WaitTaken(_Record, frozen=True, tag="lousho.wait_taken"):
+    """The approval was taken through an approval store alone; the mark of the session did not move."""
+
+    id: str
+
+
+class WaitAnswered(_Record, frozen=True, tag="lousho.wait_answered"):
+    """A person decided. ``args`` and ``digest`` are there only for an edit."""
+
+    id: str
+    approved: bool
+    note: str | None = None
+    args: Any = None
+    digest: str | None = None
+    by: str | None = None
+    expired: bool = False
+    at: str | None = None
+
+
+class WaitPutBack(_Record, frozen=True, tag="lousho.wait_put_back"):
+    """An approval that had been taken waits again: the agent that came to run it was refused."""
+
+    id: str
+
+
+class ModelRetry(_Record, frozen=True, tag="lousho.model_retry"):
+    """A model call failed and will be tried again; written before the wait."""
+
+    count: int
+    error: str
+    wait_ms: int = 0
+
+
+class BusinessState(_Record, frozen=True, tag="lousho.business_state"):
+    """The caller's own state; opaque."""
+
+    value: Any
+
+
+class Mark(_Record, frozen=True, tag="lousho.mark"):
+    """A checkpoint is here. ``limit`` is the ring's size in force; the newest ``limit`` marks are kept."""
+
+    step: int
+    status: Status = "in-progress"
+    finish_reason: str | None = None
+    approval_id: str | None = None
+    limit: int = DEFAULT_RING
+
+
+class Note(_Record, frozen=True, tag="lousho.note"):
+    """Something a person should know when looking back: drift that was let pass, a repair, a takeover."""
+
+    kind: str
+    text: str
+
+
+class WakeSet(_Record, frozen=True, tag="lousho.wake_set"):
+    """Somebody should look at the session at this time."""
+
+    at: str
+    input_id: str | None = None
+
+
+Record = (
+    Created
+    | Forked
+    | Base
+    | Cleared
+    | Claimed
+    | InputReceived
+    | InputApplied
+    | InputRejected
+    | InputSettled
+    | AbortAsked
+    | RunStarted
+    | RunResumed
+    | Turn
+    | Splice
+    | Partial
+    | ToolStarted
+    | ToolSpawned
+    | ToolFinished
+    | WaitOpened
+    | WaitTaken
+    | WaitAnswered
+    | WaitPutBack
+    | ModelRetry
+    | BusinessState
+    | Mark
+    | Note
+    | WakeSet
+)
+
+
+class Foreign(msgspec.Struct, frozen=True):
+    """A record we do not know: a user's own, or, when ``reserved``, one of a newer version. Kept as it came."""
+
+    type: str
+    raw: bytes
+
+    @property
+    def reserved(self) -> bool:
+        return self.type.startswith(RESERVED)
+
+
+class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was written together.
+
+    Args:
+        seq: place in the log, dense from 1.
+        epoch: that of the owner who wrote it.
+        at: UTC time, ISO 8601 with milliseconds; for people, never for order.
+        sync: the last seq known to be synced when this was written; None means ``seq - 1``.
+        records: at least one.
+    """
+
+    seq: int
+    epoch: int
+    at: str
+    records: tuple[Record | Foreign, ...]
+    sync: int | None = None

@@ -1,0 +1,192 @@
+"""A session: what the records of one log add up to. A frozen value; ``core.fold`` makes it.
+
+It does not know its own id, so that a copied or moved log is still the same session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.domain.agent import Fingerprint
+from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
+from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.usage import RunUsage, StepUsage
+
+NO_SEQ = 0
+
+
+class Parent(msgspec.Struct, frozen=True):
+    """Where a fork left: the parent's id, the seq of the cut and its step."""
+
+    session: str
+    seq: int
+    step: int
+
+
+class Run(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What holds for one run of a session. ``start`` is how many messages were there before it."""
+
+    number: int
+    input_id: str
+    start: int = 0
+    fingerprint: Fingerprint | None = None
+    offered: tuple[str, ...] = ()
+    model: str | None = None
+    replay: Literal["safe", "never"] = "safe"
+    max_steps: int | None = None
+    agent_id: str = ""
+    config: Any = None
+
+
+class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The newest turn while it has calls without a result.
+
+    ``results`` are those behind the first unanswered call, by call id; the in-order prefix
+    is in the transcript already. ``started`` gives the epoch under which a call was begun.
+    """
+
+    calls: tuple[ToolCall, ...]
+    done: int = 0
+    results: dict[str, Message] = {}
+    started: dict[str, int] = {}
+    spawned: dict[str, tuple[int, str]] = {}
+    truncated: bool = False
+
+    @property
+    def unanswered(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.calls[self.done :] if call.id not in self.results)
+
+
+class InputState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One input: its content digest, who sent it, and how far it came."""
+
+    digest: str
+    by: str | None = None
+    status: Literal["received", "applied", "rejected", "settled"] = "received"
+    outcome: Literal["completed", "failed", "aborted"] | None = None
+    error: str | None = None
+    messages: tuple[Message, ...] = ()
+
+
+class Marked(msgspec.Struct, frozen=True):
+    """A checkpoint in the ring. ``n`` numbers the marks of one step from 1 and never moves."""
+
+    seq: int
+    at: str
+    step: int
+    n: int
+    status: Status
+    finish_reason: str
+    approval_id: str | None
+    approval_kind: str | None
+    run: Run
+    messages: Shared[Message]
+    held: tuple[Message, ...]
+    turns: int
+    usage: RunUsage
+    step_usage: Shared[StepUsage]
+    business_state: Any
+    decisions: dict[str, ApprovalDecision]
+
+    @property
+    def address(self) -> str:
+        """What stands behind the ``@`` to mean exactly this mark: ``run/step.n``."""
+        return f"{self.run.number}/{self.step}.{self.n}"
+
+
+NO_RUN = Run(number=0, input_id="")
+
+
+class Session(msgspec.Struct, frozen=True):
+    """The fold of a log up to ``seq``.
+
+    messages: the transcript; every turn in it but the last is answered.
+    held: input waiting behind unanswered calls.
+    turn: the open turn, None when every call has its result.
+    step: model calls so far in this run.
+    wait: what a person must decide, None when nothing waits; ``wait_taken`` once an approval store gave it away.
+    decisions: what a person decided on calls of the open turn, by call id.
+    decided: ids of all approvals that were decided, for ever.
+    waiting: ids of inputs received and not applied, in order.
+    active: ids of inputs this run has to settle.
+    outcome, error: how the newest run ended, None while it did not.
+    latest: the newest mark, None before the first; marks: the ring, oldest first.
+    last_mark: run, step and number of the newest mark ever, so that numbers never move.
+    unknown: reserved record types of a newer version that were passed over.
+    """
+
+    seq: int = NO_SEQ
+    epoch: int = 0
+    format: int = 1
+    agent: str = ""
+    path: str | None = None
+    harness: str | None = None
+    tenant: str | None = None
+    parent: Parent | None = None
+    created_at: str = ""
+    updated_at: str = ""
+    messages: Shared[Message] = msgspec.field(default_factory=Shared)
+    held: tuple[Message, ...] = ()
+    turns: int = 0
+    turn: OpenTurn | None = None
+    run: Run = NO_RUN
+    step: int = 0
+    usage: RunUsage = RunUsage()
+    step_usage: Shared[StepUsage] = msgspec.field(default_factory=Shared)
+    status: Status = "in-progress"
+    finish_reason: str = "stop"
+    wait: PendingApproval | None = None
+    wait_taken: bool = False
+    decisions: Mapping[str, ApprovalDecision] = {}
+    decided: Mapping[str, bool] = {}
+    retries: int = 0
+    business_state: Any = None
+    inputs: Mapping[str, InputState] = {}
+    waiting: tuple[str, ...] = ()
+    active: tuple[str, ...] = ()
+    attempts: int = 0
+    abort_asked: bool = False
+    outcome: Literal["completed", "failed", "aborted"] | None = None
+    error: str | None = None
+    error_code: str | None = None
+    latest: Marked | None = None
+    marks: Shared[Marked] = msgspec.field(default_factory=Shared)
+    last_mark: tuple[int, int, int] = (0, 0, 0)
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever written and not cleared since."""
+        return bool(self.run.input_id)
+
+    @property
+    def pending(self) -> tuple[ToolCall, ...]:
+        """The calls of the last turn that have no result, in call order."""
+        return self.turn.unanswered if self.turn else ()
+
+    @property
+    def awaiting(self) -> bool:
+        return self.status == "awaiting-approval"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run came to its end; a failed or aborted one did not."""
+        return self.status == "finished"
+
+    @property
+    def answer(self) -> str:
+        """The last text of the model in this run; '' when it said nothing."""
+        for message in reversed(self.messages[self.run.start :]):
+            if message.role == "assistant" and message.text:
+                return message.text
+        return ""
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Every call the model asked for in this run."""
+        return tuple(call for message in self.messages[self.run.start :] for call in message.tool_calls)

@@ -1,0 +1,92 @@
+"""An append-only list that many frozen values share.
+
+A session of 100,000 messages must not copy them at each step. So the values of
+successive steps hold the same list and differ only in where they end. Appending to
+the newest shares the list; appending to an older one copies it, which is what keeps
+a fork from writing into its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Shared(Sequence[T], Generic[T]):
+    """``items[start:end]`` of a list that only grows. Treat it as a tuple: it never changes."""
+
+    __slots__ = ("_end", "_items", "_start")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items: list[T] = list(items)
+        self._start = 0
+        self._end = len(self._items)
+
+    @classmethod
+    def _view(cls, items: list[T], start: int, end: int) -> Shared[T]:
+        new = cls.__new__(cls)
+        new._items, new._start, new._end = items, start, end
+        return new
+
+    def plus(self, item: T) -> Shared[T]:
+        """This list and one more item. O(1) when this is the newest view of its items."""
+        items, end = self._items, self._end
+        if len(items) != end:
+            items = items[self._start : end]
+            items.append(item)
+            return Shared._view(items, 0, len(items))
+        items.append(item)
+        return Shared._view(items, self._start, end + 1)
+
+    def plus_all(self, more: Iterable[T]) -> Shared[T]:
+        """This list and several more items."""
+        view = self
+        for item in more:
+            view = view.plus(item)
+        return view
+
+    def newest(self, count: int) -> Shared[T]:
+        """The last ``count`` items, sharing the list."""
+        return Shared._view(self._items, max(self._start, self._end - count), self._end)
+
+    def head(self, count: int) -> Shared[T]:
+        """The first ``count`` items, sharing the list."""
+        return Shared._view(self._items, self._start, min(self._start + count, self._end))
+
+    def shares_with(self, other: Shared[T]) -> bool:
+        """Whether both are views of one list, beginning at the same place."""
+        return self._items is other._items and self._start == other._start
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return self._items[self._start + start : self._start + max(start, stop) : step] if step > 0 else list(self)[index]
+        if index < 0:
+            index += len(self)
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._items[self._start + index]
+
+    def __iter__(self) -> Iterator[T]:
+        items = self._items
+        for index in range(self._start, self._end):
+            yield items[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shared):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, like a list
+
+    def __repr__(self) -> str:
+        return f"Shared({list(self)!r})"

@@ -1,0 +1,33 @@
+"""The fixed texts that reach a model or a caller when no tool or person could speak.
+
+Each can be replaced where an agent or a harness is defined; tests compare with these
+constants, never with a copy of their words.
+"""
+
+from __future__ import annotations
+
+INTERRUPTED_TOOL_RESULT = (
+    "This call was started, but the process running it stopped before its outcome was recorded. "
+    "It may or may not have taken effect. Check before you repeat it."
+)
+
+TRUNCATED_TOOL_RESULT = (
+    "This call was not run: the answer that asked for it was cut off at the output limit, "
+    "so its arguments may be incomplete. Ask again with a shorter answer."
+)
+
+HOST_STOPPED_MESSAGE = "The host that ran this agent stopped before the agent had ended."
+
+CONTINUE_NOTE = "Your last answer was cut off. Go on exactly where it stopped, without repeating what is already there."
+
+CANCELLED_TOOL_RESULT = "This call was cancelled because the run was aborted; it was not run to an end."
+
+NOT_RUN_TOOL_RESULT = "This call was not run: it had not been started when the run was continued from stored data."
+
+REJECTED_TOOL_RESULT = "The reviewer rejected this call; it was not run."
+
+DECLINED_ANSWER_RESULT = "The person declined to answer."
+
+EXPIRED_TOOL_RESULT = "The approval for this call expired before it was decided, so it was not run."
+
+EDITED_TOOL_NOTE = "A reviewer changed the arguments of this call before approving it."

@@ -1,0 +1,223 @@
+"""Every error a caller can meet, as one tree.
+
+    SDKError                            code, detail, hint; the root
+    ├── ConfigurationError              a wrong option, agent file or id      .field
+    │   └── RangeError                  a number out of its range             also a ValueError
+    ├── NotFoundError                   session, step or approval             .kept
+    │   └── AmbiguousError              several match                         .kept
+    ├── SessionAwaitingApprovalError    a person must decide first            .session_id .approval_id
+    ├── SessionBusyError                another owner drives it               .owner
+    │   └── OwnershipLostError          it was ours, it is another's now
+    ├── AgentDriftError                 the agent changed and the mode is error
+    │   └── ResumeToolMissingError      a pending call names a tool that is gone
+    ├── InputRejectedError              an input id with other content, a closed queue
+    ├── ProviderError                   a model call failed                   .category .retryable .retry_after_ms
+    ├── StorageError                    the store cannot be read or written
+    │   ├── DamagedLogError             a hole in the middle of a log
+    │   ├── LogVersionError             written by a newer version
+    │   └── NotAStoreError              the path is something else
+    └── AbortedError                    the signal fired before anything could start
+
+    PropagatingToolError                raised by a tool to stop the run; on purpose without a code
+
+A code is stable: callers branch on it. The detail says what happened, the hint
+what to do. None of them ever holds a key, a header or a whole response body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SDKError(Exception):
+    """The root of every error that lousho raises on purpose.
+
+    Args:
+        detail: what happened, one sentence without a final code.
+        code: stable name, ``LOUSHO_…``; the class's own when not given.
+        hint: what to do about it, one sentence; may be empty.
+    """
+
+    default_code = "LOUSHO_GENERIC_ERROR"
+
+    def __init__(self, detail: str, *, code: str | None = None, hint: str = "") -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.code = code or self.default_code
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.detail} [{self.code}]"
+        return f"{text} {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Subclasses take further arguments; a pickled error keeps its attributes instead of calling them again.
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def _rebuild(kind: type[SDKError], args: tuple[object, ...], state: dict[str, object]) -> SDKError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class ConfigurationError(SDKError):
+    """A wrong option, agent file, id or patch. ``field`` names it by path."""
+
+    default_code = "LOUSHO_CONFIG_INVALID"
+
+    def __init__(self, detail: str, *, field: str = "", code: str | None = None, hint: str = "") -> None:
+        super().__init__(detail, code=code, hint=hint)
+        self.field = field
+
+
+class RangeError(ConfigurationError, ValueError):
+    """A number out of its range."""
+
+
+class NotFoundError(SDKError):
+    """A session, step or approval that is not there. ``kept`` lists what is."""
+
+    default_code = "LOUSHO_NOT_FOUND"
+
+    def __init__(self, detail: str, *, kept: Sequence[str] = (), code: str | None = None, hint: str = "") -> None:
+        super().__init__(detail, code=code, hint=hint)
+        self.kept = tuple(kept)
+
+
+class AmbiguousError(NotFoundError):
+    """Several sessions or approvals match. ``kept`` lists the candidates."""
+
+    default_code = "LOUSHO_AMBIGUOUS"
+
+
+class SessionAwaitingApprovalError(SDKError):
+    """The session waits for a person; nothing ran and nothing was written."""
+
+    default_code = "LOUSHO_SESSION_AWAITING_APPROVAL"
+
+    def __init__(self, session_id: str, approval_id: str, kind: str = "tool") -> None:
+        super().__init__(
+            f"session {session_id} waits for a decision on {approval_id}",
+            hint=f"Decide it first: lousho approve {approval_id} (or reject, or answer).",
+        )
+        self.session_id = session_id
+        self.approval_id = approval_id
+        self.kind = kind
+
+
+class SessionBusyError(SDKError):
+    """Another owner drives the session. ``owner`` says who and since when, in words."""
+
+    default_code = "LOUSHO_SESSION_BUSY"
+
+    def __init__(self, session_id: str, owner: str, *, code: str | None = None, hint: str = "") -> None:
+        super().__init__(
+            f"session {session_id} is driven by {owner}",
+            code=code,
+            hint=hint or "Wait for it, send the input with --queue, or look in with: lousho follow " + session_id,
+        )
+        self.session_id = session_id
+        self.owner = owner
+
+
+class OwnershipLostError(SessionBusyError):
+    """The session was ours and another owner took it; what we had not written is not counted."""
+
+    default_code = "LOUSHO_OWNERSHIP_LOST"
+
+
+class AgentDriftError(SDKError):
+    """The agent differs from the one the run was saved with, and drift is an error. Nothing ran or changed."""
+
+    default_code = "LOUSHO_AGENT_DRIFT"
+
+
+class ResumeToolMissingError(AgentDriftError):
+    """A call that still has to run names a tool the agent no longer has. ``tools`` names them."""
+
+    default_code = "LOUSHO_RESUME_TOOL_MISSING"
+
+    def __init__(self, tools: Sequence[str]) -> None:
+        names = ", ".join(tools)
+        super().__init__(
+            f"the run has a pending call to {names}, which the agent no longer has",
+            hint="Put the tool back, or reject or fork the call.",
+        )
+        self.tools = tuple(tools)
+
+
+class InputRejectedError(SDKError):
+    """An input that can not be taken: its id was used for other content, or nobody will ever read it."""
+
+    default_code = "LOUSHO_INPUT_REJECTED"
+
+
+class ProviderError(SDKError):
+    """A model call failed.
+
+    Attributes:
+        category: one of rate-limit, overloaded, timeout, context-length-exceeded, auth-failure, refused,
+            bad-request, network, server, unknown.
+        retryable: whether the same request may succeed later.
+        retry_after_ms: what the server asked for, or None.
+        partial: True when text, reasoning or a call had already been streamed.
+    """
+
+    default_code = "LOUSHO_PROVIDER_REQUEST_FAILED"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        category: str = "unknown",
+        retryable: bool = False,
+        retry_after_ms: int | None = None,
+        partial: bool = False,
+        code: str | None = None,
+        hint: str = "",
+    ) -> None:
+        super().__init__(detail, code=code, hint=hint)
+        self.category = category
+        self.retryable = retryable
+        self.retry_after_ms = retry_after_ms
+        self.partial = partial
+
+
+class StorageError(SDKError):
+    """The store can not be read or written: a full disk, no permission, a lost connection."""
+
+    default_code = "LOUSHO_STORAGE_FAILED"
+
+
+class DamagedLogError(StorageError):
+    """A log has a hole in the middle, so nothing may be written to it until it is repaired."""
+
+    default_code = "LOUSHO_LOG_DAMAGED"
+
+
+class LogVersionError(StorageError):
+    """A log was written by a newer version, so this one must not write to it."""
+
+    default_code = "LOUSHO_LOG_VERSION"
+
+
+class NotAStoreError(StorageError):
+    """The path given as a store is something else: a file, or another user's folder."""
+
+    default_code = "LOUSHO_NOT_A_STORE"
+
+
+class AbortedError(SDKError):
+    """The run was aborted before there was anything to return."""
+
+    default_code = "LOUSHO_ABORTED"
+
+
+class PropagatingToolError(Exception):
+    """Raised by a tool to stop the run instead of telling the model.
+
+    The calls already running are awaited and recorded, no new one starts, and the
+    first such error in call order is what the caller gets.
+    """

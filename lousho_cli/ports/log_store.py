@@ -1,0 +1,176 @@
+"""Where logs live: an append-only list of batches per session, with one owner at a time.
+
+Three small protocols, implemented by one object:
+
+    Log      append, flush, read, watch, snapshots, trim, delete
+    Claims   who may append: claim, release, owner
+    Index    lists without reading transcripts, and posts for an owner elsewhere
+
+The promise everything stands on: **a batch counts only if its writer owned the log when it
+landed**. An append by an owner that was replaced raises ``OwnershipLostError`` and no reader
+ever counts it; an append that returned with ``durable=True`` is there after ``kill -9`` and
+after power loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from lousho_cli.domain.heads import Head, Post
+from lousho_cli.domain.records import Batch
+from lousho_cli.domain.state import State
+
+DEFAULT_TTL_MS = 30_000
+"""How long an owner that stopped renewing keeps a log, where nothing proves it dead earlier."""
+
+
+class Hole(msgspec.Struct, frozen=True):
+    """Damage in the middle of a log: ``first`` to ``last`` are the missing seqs, ``detail`` says where."""
+
+    first: int
+    last: int
+    detail: str
+
+
+class LogRead(msgspec.Struct, frozen=True):
+    """What a read found.
+
+    batches: the valid ones behind ``after``, ascending. Void and torn lines are left out.
+    head: the last valid seq of the whole log, 0 for none.
+    epoch: the highest epoch seen in the log, 0 for none.
+    holes: damage, empty in a sound log.
+    """
+
+    batches: tuple[Batch, ...] = ()
+    head: int = 0
+    epoch: int = 0
+    holes: tuple[Hole, ...] = ()
+
+
+class Claim(Protocol):
+    """The right to append to one log. Valid until released, lost or expired."""
+
+    @property
+    def log_id(self) -> str: ...
+
+    @property
+    def epoch(self) -> int:
+        """Larger than that of any earlier claim of this log, for ever."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def overdue(self) -> bool:
+        """Whether this owner could not renew in time and must start no new effect."""
+
+
+class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who drives a log now: host, process id, since when (ISO 8601), under which epoch."""
+
+    host: str
+    pid: int
+    since: str
+    epoch: int
+
+    def describe(self) -> str:
+        return f"{self.host}, pid {self.pid}, since {self.since}"
+
+
+class Log(Protocol):
+    async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
+        """Writes batches in order, each all or nothing.
+
+        The caller numbers them: the first follows the log's head, and under a new epoch its
+        first record is ``Claimed``. With ``durable=False`` they survive a killed process but
+        perhaps not a power cut, until the next durable append or ``flush``.
+
+        Raises:
+            OwnershipLostError: another owner has the log; nothing of this counts.
+            StorageError: it could not be written; the writer is dead until a new claim.
+            DamagedLogError, LogVersionError: the log may not be written to.
+        """
+
+    async def flush(self, claim: Claim) -> None:
+        """Makes durable what was appended without. Raises like ``append``."""
+
+    async def read(self, log_id: str, after: int = 0) -> LogRead:
+        """What stands behind ``after``. An unknown log reads as empty. Never writes, never repairs.
+
+        Raises:
+            StorageError: it can not be read.
+        """
+
+    async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
+        """Waits until the log may have grown past ``after``, or the time is up; True for the former. May wake early."""
+
+    async def save_snapshot(self, claim: Claim, state: State) -> None:
+        """Caches the fold at ``state.seq``, replacing the one before. A failure is not an error."""
+
+    async def load_snapshot(self, log_id: str) -> State | None:
+        """The newest usable snapshot that is not past the log's end, or None. A bad one reads as none."""
+
+    async def delete(self, log_id: str) -> bool:
+        """Removes the log with all its caches and posts; False when there was none. Its epochs are never used again.
+
+        Raises:
+            SessionBusyError: somebody drives it.
+        """
+
+
+class Claims(Protocol):
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> Claim:
+        """Takes the log: at once when nobody owns it or its owner is proven dead, else when its time is up.
+
+        Writes nothing to the log itself. The claim is renewed by the store until released.
+
+        Raises:
+            SessionBusyError: another owner lives. ``owner`` says who and since when.
+            DamagedLogError, LogVersionError, StorageError: it may or can not be written to.
+        """
+
+    async def release(self, claim: Claim, wake_at: str | None = None) -> None:
+        """Gives the log back, so that another may claim it at once. Safe to call twice, and on a lost claim."""
+
+    async def owner(self, log_id: str) -> Owner | None:
+        """Who drives the log now; None when nobody does."""
+
+
+class Index(Protocol):
+    async def heads(self) -> Heads:
+        """One head for each log, in no order, without reading transcripts. A damaged one is named, never fatal."""
+
+    async def head(self, log_id: str) -> Head | None:
+        """The head of one log, None when there is none."""
+
+    async def save_head(self, claim: Claim, head: Head) -> None:
+        """Caches the head at a moment of rest. A stale or lost one changes nothing but speed."""
+
+    async def post(self, log_id: str, post: Post) -> None:
+        """Leaves something for the owner, durable on return. The same id twice is once."""
+
+    async def inbox(self, log_id: str) -> tuple[Post, ...]:
+        """What was left, oldest first."""
+
+    async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
+        """Removes posts, because the log has them."""
+
+
+class Heads(msgspec.Struct, frozen=True):
+    """A list of logs: their heads, and those that could not be read, by id, with what is wrong."""
+
+    heads: tuple[Head, ...] = ()
+    damaged: tuple[tuple[str, str], ...] = ()
+
+
+class LogStore(Log, Claims, Index, Protocol):
+    """All three, and the two views that the seed's own store contracts see (``ports.checkpoints``).
+
+    ``history_limit`` is how many marks the ring of a session keeps: 50 when not given, 0 for none.
+    """
+
+    @property
+    def history_limit(self) -> int: ...

@@ -1,0 +1,175 @@
+"""A Python signature as the description of a tool's arguments, read through pydantic.
+
+One model per function. Its fields have numbers for names and the parameters as aliases, so that
+no parameter can collide with an attribute of pydantic's models. Imports pydantic at the top:
+import this module late.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+
+from lousho_cli.errors import ConfigurationError
+from lousho_cli.ports.tool import Issue, ToolContext
+
+CONTEXT_NAMES = ("ctx", "context", "tool_context")
+"""A parameter of one of these names that has no type gets the context too."""
+
+_Kind = inspect._ParameterKind
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What a function takes.
+
+    schema: JSON Schema of the arguments, context left out.
+    model: pydantic's model of them.
+    positional: those that can not be passed by name, in order.
+    context: the parameter that gets the ``ToolContext``, None when none does.
+    open: whether the function takes any further named argument.
+    """
+
+    schema: dict[str, Any]
+    model: type[BaseModel]
+    aliases: dict[str, str]
+    positional: tuple[str, ...]
+    context: str | None
+    open: bool
+
+    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
+        """The arguments as plain JSON data with defaults and coercions, and what is wrong with them."""
+        try:
+            checked = self.model.model_validate(args)
+            return checked.model_dump(mode="json", by_alias=True, round_trip=True), ()
+        except ValidationError as error:
+            return args, tuple(_issue(issue["type"], issue["loc"], issue["msg"]) for issue in error.errors(include_url=False, include_input=False))
+
+    def bind(self, args: Any, context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
+        """What to call the function with, for arguments that ``validate`` gave.
+
+        Raises:
+            ValueError: they are not valid.
+        """
+        checked = self.model.model_validate(args)
+        named = {alias: getattr(checked, field) for field, alias in self.aliases.items()}
+        named.update(checked.model_extra or {})
+        if self.context is not None:
+            named[self.context] = context
+        return [named.pop(name) for name in self.positional], named
+
+
+_WORDS = {
+    "missing": "is required",
+    "extra_forbidden": "is not an argument of this tool",
+    "model_type": "must be an object with the arguments by name",
+}
+
+
+def _issue(kind: str, path: tuple[int | str, ...], message: str) -> Issue:
+    return Issue(dotted(path), _WORDS.get(kind, message))
+
+
+def dotted(path: tuple[int | str, ...]) -> str:
+    """A path as text: ``city``, ``days.0.date``, ``(root)``."""
+    return ".".join(str(part) for part in path) or "(root)"
+
+
+def read_signature(function: Callable[..., Any]) -> Signature:
+    """Reads what a function takes.
+
+    Raises:
+        ConfigurationError: a parameter that has no meaning in JSON. ``field`` names it.
+    """
+    parameters = _parameters(function)
+    hints = _hints(function, parameters)
+    context = next((p.name for p in parameters if _wants_context(p, hints)), None)
+    shown = [p for p in parameters if p.name != context and p.kind is not _Kind.VAR_KEYWORD]
+    is_open = any(p.kind is _Kind.VAR_KEYWORD for p in parameters)
+    aliases = {f"p{number}": p.name for number, p in enumerate(shown)}
+    fields = {f"p{number}": _field(p, hints) for number, p in enumerate(shown)}
+    try:
+        config = ConfigDict(extra="allow" if is_open else "forbid", arbitrary_types_allowed=False)
+        model: type[BaseModel] = create_model("Arguments", __config__=config, **fields)  # type: ignore[call-overload]
+        schema = _without_titles(model.model_json_schema(by_alias=True))
+    except (PydanticUserError, TypeError, NameError) as error:
+        first = str(error).splitlines()[0]
+        raise ConfigurationError(f"the parameters of {_name(function)} can not be described in JSON: {first}", field=_name(function)) from error
+    positional = tuple(p.name for p in parameters if p.kind is _Kind.POSITIONAL_ONLY)
+    return Signature(schema, model, aliases, positional, context, is_open)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function))
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{_name(function)} has no signature to read: {error}", field=_name(function)) from error
+    if any(p.kind is _Kind.VAR_POSITIONAL for p in parameters):
+        raise ConfigurationError(
+            f"{_name(function)} takes *args, but the arguments of a tool have names", field=_name(function), hint="Name each parameter."
+        )
+    return parameters
+
+
+def _hints(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> dict[str, Any]:
+    """The types of the parameters; the return type is left alone, so it may be one that exists for type checkers only."""
+    inner: Any = function.func if isinstance(function, partial) else function
+    inner = inspect.unwrap(inner)
+    if not hasattr(inner, "__globals__"):
+        inner = getattr(inner, "__func__", None) or inspect.unwrap(type(inner).__call__)
+    scope = dict(getattr(inner, "__globals__", {}))
+    scope.setdefault("ToolContext", ToolContext)  # often imported under TYPE_CHECKING
+    given = {p.name: p.annotation for p in parameters if p.annotation is not inspect.Parameter.empty}
+    try:
+        return typing.get_type_hints(SimpleNamespace(__annotations__=given), globalns=scope, include_extras=True)
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:
+        raise ConfigurationError(
+            f"the types of {_name(function)} can not be read: {error}",
+            field=_name(function),
+            hint="A type must be importable where the function is defined, outside any TYPE_CHECKING block.",
+        ) from error
+
+
+def _wants_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+    if parameter.name not in hints:
+        return parameter.name in CONTEXT_NAMES
+    hint = hints[parameter.name]
+    return hint is ToolContext or ToolContext in typing.get_args(hint)
+
+
+def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[Any, Any]:
+    hint = hints.get(parameter.name, Any)
+    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+    if isinstance(default, FieldInfo):  # ``days: int = Field(3, gt=0)``
+        hint = Annotated[hint, default]
+        return hint, Field(default_factory=default.default_factory, alias=parameter.name) if default.default_factory else Field(
+            ... if default.is_required() else default.default, alias=parameter.name
+        )
+    return hint, Field(default, alias=parameter.name)
+
+
+def _without_titles(schema: Any, names: bool = False) -> Any:
+    """Drops pydantic's titles, which only repeat the names; ``names`` says that the keys here are names of the user's."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_titles(item, names=not names and key in ("properties", "$defs"))
+        if key not in ("default", "const", "enum", "examples") or names
+        else item
+        for key, item in schema.items()
+        if names or not (key == "title" and isinstance(item, str))
+    }

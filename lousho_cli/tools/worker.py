@@ -1,0 +1,137 @@
+"""The one kept thread on which synchronous tools run.
+
+Starting a thread, or asking ``asyncio.to_thread``, costs more than many a tool itself. So one
+thread is kept for the whole process and fed through a queue. For a call that is expected to be
+over at once the loop waits half a millisecond for it before it turns to anything else, which
+saves a wake-up of the loop (the brief lane).
+
+A call whose awaiting task is cancelled can not be stopped: it is left to end on its thread, which
+then ends too, and the calls behind it go on on a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+from _thread import LockType, allocate_lock
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread, current_thread
+from typing import Any
+
+BRIEF_SECONDS = 0.0005
+"""How long the loop may wait for a call that is expected to be over at once."""
+
+
+class _Job:
+    """One call, and where its outcome goes. ``done`` is held until there is one."""
+
+    __slots__ = ("context", "done", "error", "loop", "result", "run", "started", "waiter")
+
+    def __init__(self, run: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.run = run
+        self.started = False
+        self.loop = loop
+        self.context = contextvars.copy_context()
+        self.done: LockType = allocate_lock()
+        self.done.acquire()
+        self.waiter: asyncio.Future[None] | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def perform(self) -> None:
+        self.started = True
+        try:
+            self.result = self.context.run(self.run)
+        except BaseException as error:  # noqa: BLE001 - it is raised again where the call is awaited
+            self.error = error
+        # The order matters: an outcome first, then the lock, then who waits. ``Worker.run`` looks in the other order.
+        self.done.release()
+        waiter = self.waiter
+        if waiter is not None:
+            try:
+                self.loop.call_soon_threadsafe(_wake, waiter)
+            except RuntimeError:
+                return  # the loop was closed meanwhile: nobody is left to be told
+
+    def outcome(self) -> Any:
+        if self.error is None:
+            return self.result
+        try:
+            raise self.error
+        finally:
+            self.error = None  # else the error, its traceback and this job hold each other
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class Worker:
+    """A thread that runs calls one after the other, in the order they came."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._waiting = 0
+
+    async def run(self, function: Callable[[], Any], brief: bool = False) -> Any:
+        """Runs ``function`` on the thread and gives what it returns or raises.
+
+        Args:
+            brief: it is expected to be over at once; the loop may wait ``BRIEF_SECONDS`` for it.
+        """
+        if self._thread is None:
+            self._start()
+        job = _Job(function, asyncio.get_running_loop())
+        alone = self._waiting == 0
+        self._waiting += 1
+        try:
+            self._jobs.put(job)
+            if brief and alone and job.done.acquire(timeout=BRIEF_SECONDS):
+                return job.outcome()
+            job.waiter = job.loop.create_future()
+            if job.done.acquire(blocking=False):
+                return job.outcome()
+            try:
+                await job.waiter
+            except asyncio.CancelledError:
+                job.run = _nothing  # so that it does not start any more
+                if job.started:  # too late: leave it its thread, and the calls behind it another
+                    self._start()
+                raise
+            return job.outcome()
+        finally:
+            self._waiting -= 1
+
+    def _start(self) -> None:
+        self._thread = Thread(target=self._work, name="lousho-tools", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        me = current_thread()
+        while self._thread is me:
+            self._jobs.get().perform()
+
+
+def _nothing() -> None:
+    return None
+
+
+_worker = Worker()
+
+
+def worker() -> Worker:
+    """The worker of this process."""
+    return _worker
+
+
+def _after_fork() -> None:
+    # A forked child has the worker's state but not its thread.
+    global _worker
+    _worker = Worker()
+
+
+os.register_at_fork(after_in_child=_after_fork)
