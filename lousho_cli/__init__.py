@@ -32,6 +32,8 @@ _HOME = {
     "HOST_STOPPED_MESSAGE": "lousho_cli.domain.texts",
     "CONTINUE_NOTE": "lousho_cli.domain.texts",
     "INTERRUPTED_TOOL_RESULT": "lousho_cli.domain.texts",
+    "SHUTDOWN_REASON": "lousho_cli.domain.texts",
+    "RUN_CANCEL_REASON": "lousho_cli.domain.texts",
     "TRUNCATED_TOOL_RESULT": "lousho_cli.domain.texts",
     "FileStore": "lousho_cli.stores.file.store",
     "MemoryStore": "lousho_cli.stores.memory",

@@ -30,10 +30,9 @@ def mask_url(text: str) -> str:
 def hider(environ: Mapping[str, str]) -> Callable[[str], str]:
     """A function that takes out of a text the secrets of this environment and those in URLs."""
     values = sorted({value for name, value in environ.items() if names_secret(name) and len(value) >= _LEAST}, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, values))) if values else None  # one pass: a mask is never masked again
 
     def hide(text: str) -> str:
-        for value in values:
-            text = text.replace(value, MASK)
-        return mask_url(text)
+        return mask_url(pattern.sub(MASK, text) if pattern else text)
 
     return hide

@@ -80,7 +80,7 @@ class Diagnostics:
         """A spinner while the block runs; on anything but a terminal, or with ``-q``, nothing."""
         if not self.terminal or self._quiet or self._stream is None:
             return nullcontext(_Silent())
-        return _spinner(self._stream, text, colour=self._colour)
+        return _Spinner(self._stream, text, colour=self._colour)
 
     def _line(self, label: str, text: str, style: str) -> None:
         self._write(f"{styled(label, style, colour=self._colour)} {text}\n")
@@ -101,14 +101,26 @@ class _Silent:
         """Says nothing."""
 
 
-def _spinner(stream: TextIO, text: str, *, colour: bool) -> AbstractContextManager[Any]:
-    from rich.console import Console
-    from rich.status import Status
-    from rich.text import Text
+class _Spinner:
+    def __init__(self, stream: TextIO, text: str, *, colour: bool) -> None:
+        from rich.console import Console
+        from rich.status import Status
 
-    class Spinner(Status):
-        def update(self, text: Any = None, **options: Any) -> None:
-            super().update(Text(one_line(text)) if isinstance(text, str) else text, **options)
+        console = Console(file=stream, markup=False, highlight=False, emoji=False, no_color=not colour)
+        self._status = Status(self._said(text), console=console)
 
-    console = Console(file=stream, markup=False, highlight=False, emoji=False, no_color=not colour)
-    return Spinner(Text(one_line(text)), console=console)
+    def __enter__(self) -> Progress:
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def update(self, text: str) -> None:
+        self._status.update(self._said(text))
+
+    @staticmethod
+    def _said(text: str) -> Any:
+        from rich.text import Text
+
+        return Text(one_line(text))

@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 
 from lousho_cli.cli.colour import ColourMode, wants_colour
 from lousho_cli.cli.diagnostics import Diagnostics
+from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.output import Output
 
 
@@ -40,14 +41,31 @@ class Face:
         """Stderr."""
         from lousho_cli.app.secrets import hider
 
-        return Diagnostics(
-            sys.stderr, quiet=self.quiet, colour=self._colour_on(sys.stderr), verbose=self.verbose, hide=hider(os.environ)
-        )
+        return Diagnostics(sys.stderr, quiet=self.quiet, colour=self._colour_on(sys.stderr), verbose=self.verbose, hide=hider(os.environ))
 
     @property
     def interactive(self) -> bool:
         """Whether somebody is there who can be asked."""
         return sys.stdin is not None and sys.stdin.isatty()
+
+    def confirm(self, question: str, *, flag: str) -> bool:
+        """Asks on stderr; only where somebody is there to answer.
+
+        Args:
+            flag: the flag that answers in a script.
+
+        Raises:
+            ConfigurationError: nobody can be asked; nothing was changed.
+        """
+        if not self.interactive:
+            from lousho_cli.errors import ConfigurationError
+
+            raise ConfigurationError(
+                f"nothing was done: there is no terminal to ask on: {question}", code="LOUSHO_USAGE", hint=f"Answer it with {flag}."
+            )
+        import typer
+
+        return bool(typer.confirm(one_line(question), err=True))
 
     def answer(self, data: Any, *, text: Callable[[], object] | None = None, quiet: str | Sequence[str] | None = None) -> None:
         """Shows what a command gives back, once.
@@ -93,7 +111,7 @@ class Face:
 
 def face_of(context: Any) -> Face:
     """The face of a Typer context."""
-    return cast(Face, context.find_root().obj)
+    return cast("Face", context.find_root().obj)
 
 
 def _said(error: BaseException) -> tuple[str, str, str]:

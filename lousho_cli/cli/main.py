@@ -6,21 +6,36 @@ calls one function of ``app``, shows what comes back, and gives an exit code or 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import typer
 from typer.exceptions import Abort, TyperException
 
+from lousho_cli.cli.commands import config, delete, diff, doctor, follow, fsck, history, init, schema, show
+from lousho_cli.cli.commands import list as list_sessions
 from lousho_cli.cli.exits import Exit, code_of
 from lousho_cli.cli.face import Face
 from lousho_cli.cli.options import Command, Group
 from lousho_cli.cli.output import silence
 
-COMMANDS = ("list", "history", "show", "diff", "follow", "delete", "fsck", "doctor", "init", "config", "schema")
-"""One module each under ``commands``, in the order of ``--help``; each has ``run``, ``NAME`` where it is no module name, ``EXAMPLES``."""
+COMMANDS: dict[str, ModuleType] = {
+    "list": list_sessions,
+    "history": history,
+    "show": show,
+    "diff": diff,
+    "follow": follow,
+    "delete": delete,
+    "fsck": fsck,
+    "init": init,
+    "doctor": doctor,
+    "config": config,
+    "schema": schema,
+}
+"""In the order of ``--help``. Each module has ``run`` and ``EXAMPLES``."""
 
 EXAMPLES = (
     'lousho run trip "Plan my trip"      start the built-in demo',
@@ -44,9 +59,7 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    app.callback()(_version)
-    for name in COMMANDS:
-        module = import_module(f"lousho_cli.cli.commands.{name}")
+    for name, module in COMMANDS.items():
         register(app, name, module.run, module.EXAMPLES)
     return app
 
@@ -54,17 +67,8 @@ def build() -> typer.Typer:
 def register(app: typer.Typer, name: str, function: Callable[..., int | None], examples: tuple[str, ...]) -> None:
     """Adds a command. Its help is the function's docstring; ``examples`` come first."""
     function.examples = examples  # type: ignore[attr-defined]  # Command reads it off its callback
-    app.command(name, cls=Command)(function)
-
-
-def _version(
-    version: bool = typer.Option(False, "--version", help="Show the version and end.", is_eager=True),
-) -> None:
-    if version:
-        from lousho_cli import __version__
-
-        sys.stdout.write(f"lousho {__version__}\n")
-        raise typer.Exit
+    summary = (function.__doc__ or "").partition(". ")[0].rstrip(".")
+    app.command(name, cls=Command, short_help=f"{summary}.")(function)
 
 
 def run(args: list[str]) -> int:
@@ -81,18 +85,26 @@ def run(args: list[str]) -> int:
         return _failed(error, args, face)
 
 
+COMPLETE_VARIABLE = "_LOUSHO_COMPLETE"
+"""How a shell asks what a word may become; see ``completions/``."""
+
+
 def _invoke(args: list[str], face: Face) -> int:
+    if COMPLETE_VARIABLE in os.environ:
+        from typer.completion import completion_init
+
+        completion_init()
     result = build()(args, prog_name="lousho", standalone_mode=False, obj=face)
     return int(result) if isinstance(result, int) else Exit.DONE
 
 
 def _failed(error: BaseException, args: list[str], face: Face) -> int:
-    if isinstance(error, SystemExit):  # completion ends so
-        return error.code if isinstance(error.code, int) else Exit.DONE
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):  # Rich makes an exit of it
         if sys.stdout is not None:
             silence(sys.stdout)
         return Exit.DONE
+    if isinstance(error, SystemExit):  # completion ends so
+        return error.code if isinstance(error.code, int) else Exit.DONE
     if isinstance(error, (KeyboardInterrupt, Abort)):
         return Exit.ABORTED
     if isinstance(error, TyperException):

@@ -48,6 +48,10 @@ class Command(TyperCommand):
         super().__init__(*args, params=[*(params or ()), *shared_options()], **settings)
         self.examples: tuple[str, ...] = getattr(settings.get("callback"), "examples", ())
 
+    def invoke(self, ctx: Any) -> Any:
+        face_of(ctx).command = ctx.info_name
+        return super().invoke(ctx)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         write_examples(self.examples, face_of(ctx))
         super().format_help(ctx, formatter)
@@ -88,8 +92,25 @@ def shared_options() -> list[TyperOption]:
         _shared(["--json"], "json", is_flag=True, help="One JSON document on stdout."),
         _shared(["--quiet", "-q"], "quiet", is_flag=True, help="Only the answer, or the id."),
         _shared(["--verbose", "-v"], "verbose", count=True, help="Say more; -vv shows tracebacks."),
-        _shared(["--color"], "colour", metavar="auto|always|never", help="Colour."),
+        _shared(["--color"], "colour", metavar="auto|always|never", help="Colour; auto asks NO_COLOR, FORCE_COLOR and the terminal."),
+        TyperOption(
+            param_decls=["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Show the version and end.",
+            rich_help_panel=SharedPanel,
+        ),
     ]
+
+
+def _version(ctx: Any, param: Any, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
+        from lousho_cli import __version__
+
+        face_of(ctx).out.line(f"lousho {__version__}")
+        raise typer.Exit
 
 
 def _shared(names: list[str], field: str, **settings: Any) -> TyperOption:
@@ -102,4 +123,5 @@ def _shared(names: list[str], field: str, **settings: Any) -> TyperOption:
             setattr(face_of(ctx), field, value)
         return value
 
-    return TyperOption(param_decls=names, callback=keep, expose_value=False, rich_help_panel=SharedPanel, **settings)
+    # Eager, so that --color is known before --help is written.
+    return TyperOption(param_decls=names, callback=keep, expose_value=False, is_eager=True, rich_help_panel=SharedPanel, **settings)

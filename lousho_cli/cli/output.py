@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from lousho_cli.cli.colour import styled
@@ -19,7 +19,7 @@ from lousho_cli.cli.hostile_text import one_line, visible
 SCHEMA = 1
 """The version of the envelope."""
 
-_NOT_PLAIN = re.compile("[\x7f-\U0010ffff]")
+_NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
 
 
 def json_text(value: Any, *, indent: int = 0) -> str:
@@ -86,6 +86,11 @@ class Output:
     def line(self, text: str = "", style: str = "") -> None:
         """Text and a newline. Newlines inside it stay, control characters are shown."""
         self._write(styled(visible(text), style, colour=self.colour) + "\n")
+
+    def lines(self, texts: Iterable[str]) -> None:
+        """Several lines."""
+        for text in texts:
+            self.line(text)
 
     def piece(self, text: str) -> None:
         """Text without a newline, written at once: an answer as it streams."""

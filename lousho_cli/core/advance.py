@@ -63,9 +63,7 @@ class _Groups:
             return
         if self._marked:
             self._close()
-        if self._limit != r.DEFAULT_RING:
-            news = [msgspec.structs.replace(x, limit=self._limit) if type(x) is r.Mark else x for x in news]
-        self.add(news)
+        self.add(with_ring(news, self._limit))
         self._marked = any(type(record) is r.Mark for record in self._group)
         if not self._marked and self._is_checkpoint():
             self.add([r.Mark(self._f.step, limit=self._limit)])
@@ -94,3 +92,10 @@ class _Groups:
     def batches(self) -> tuple[r.Batch, ...]:
         self._close()
         return tuple(self._done)
+
+
+def with_ring(records: Sequence[r.Record], limit: int) -> Sequence[r.Record]:
+    """The records with the size of the ring stamped on their marks."""
+    if limit == r.DEFAULT_RING:
+        return records
+    return [msgspec.structs.replace(record, limit=limit) if type(record) is r.Mark else record for record in records]

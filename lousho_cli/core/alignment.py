@@ -1,8 +1,8 @@
 """Which step of one run is which step of the other, and what differs between them.
 
 Counting steps from the front makes one inserted step change all that follow. So equal
-steps are found first, wherever they stand; between them, steps that call the same tools
-are the same step with a change, and what is then left over was added or removed.
+steps are found first, wherever they stand; between them, steps that call the same tools,
+or some of them, are the same step with a change, and what is left over was added or removed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from lousho_cli.core.values import Difference, first_difference, kind_of, parse
 
 Pair = tuple[int | None, int | None]
 """An index on each side, None where that side has nothing."""
+
+Names = tuple[str, ...]
+"""The tools of a step, in call order."""
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,7 +52,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.kind == "removed":
             return f"{said}: removed {_shown(self.a, width)}"
         left, right = _shown(self.a, width), _shown(self.b, width)
-        if kind_of(self.a) != kind_of(self.b):
+        if kind_of(self.a) != kind_of(self.b) and UNSET not in (self.a, self.b):
             left, right = f"{left} ({kind_of(self.a)})", f"{right} ({kind_of(self.b)})"
         return f"{said}: {left} -> {right}"
 
@@ -77,23 +80,36 @@ def _result_key(call: StepCall) -> Any:
     return None if call.result is None else parse(call.result).key
 
 
-def _names(steps: Sequence[Step]) -> list[Any]:
+def _names(steps: Sequence[Step]) -> list[Names]:
     return [tuple(call.name for call in step.tools) for step in steps]
 
 
-def _align(a: Sequence[Any], b: Sequence[Any], a_like: Sequence[Any], b_like: Sequence[Any]) -> Iterator[Pair]:
-    """Pairs what is equal in order, then, in each gap, what is alike; the rest stands alone."""
+def _align(a: Sequence[Any], b: Sequence[Any], a_names: Sequence[Names], b_names: Sequence[Names]) -> Iterator[Pair]:
+    """Pairs what is equal in order, then, in each gap, what has the same tools, then some; the rest stands alone."""
     for same, a_from, a_to, b_from, b_to in _blocks(a, b):
         if same:
             yield from zip(range(a_from, a_to), range(b_from, b_to), strict=True)
             continue
-        for alike, i, i_end, j, j_end in _blocks(a_like[a_from:a_to], b_like[b_from:b_to]):
+        for alike, i, i_end, j, j_end in _blocks(a_names[a_from:a_to], b_names[b_from:b_to]):
             lefts, rights = range(a_from + i, a_from + i_end), range(b_from + j, b_from + j_end)
             if alike:
                 yield from zip(lefts, rights, strict=True)
             else:
-                yield from ((left, None) for left in lefts)
-                yield from ((None, right) for right in rights)
+                yield from _overlapping(lefts, rights, a_names, b_names)
+
+
+def _overlapping(lefts: range, rights: range, a_names: Sequence[Names], b_names: Sequence[Names]) -> Iterator[Pair]:
+    """Pairs what has a name in common, in order, so that a call more or less does not make another step."""
+    cursor = rights.start
+    for left in lefts:
+        match = next((right for right in range(cursor, rights.stop) if not set(a_names[left]).isdisjoint(b_names[right])), None)
+        if match is None:
+            yield left, None
+            continue
+        yield from ((None, right) for right in range(cursor, match))
+        yield left, match
+        cursor = match + 1
+    yield from ((None, right) for right in range(cursor, rights.stop))
 
 
 def _blocks(a: Sequence[Any], b: Sequence[Any]) -> Iterator[tuple[bool, int, int, int, int]]:
@@ -122,8 +138,9 @@ def _of_step(a: Step | None, b: Step | None, left: int | None, right: int | None
         yield Change("added", "text", None, b_step, b=b.text)
     elif b is None and a and not a_calls:
         yield Change("removed", "text", a_step, None, a=a.text)
-    pairs = _align([call_key(c) for c in a_calls], [call_key(c) for c in b_calls], [c.name for c in a_calls], [c.name for c in b_calls])
-    for i, j in pairs:
+    keys = [[call_key(call) for call in calls] for calls in (a_calls, b_calls)]
+    names = [[(call.name,) for call in calls] for calls in (a_calls, b_calls)]
+    for i, j in _align(keys[0], keys[1], names[0], names[1]):
         yield from _of_call(None if i is None else a_calls[i], None if j is None else b_calls[j], a_step, b_step)
 
 

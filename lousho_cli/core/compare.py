@@ -21,9 +21,12 @@ from lousho_cli.errors import ConfigurationError
 Mode = Literal["strict", "unordered", "subset", "superset"]
 MODES: tuple[Mode, ...] = ("strict", "unordered", "subset", "superset")
 
+UNKNOWN = "-"
+"""Stands in the drift table for what a side does not say: a list of messages has no finish reason."""
+
 
 class Drift(msgspec.Struct, frozen=True):
-    """One row of the drift table: ``field`` is tools, args, steps, finishReason or tokens; '-' is unknown."""
+    """One row of the drift table: ``field`` is tools, args, steps, finishReason or tokens; ``UNKNOWN`` where not known."""
 
     field: str
     committed: str
@@ -68,14 +71,14 @@ def compare_trajectories(a: Comparable, b: Comparable, *, mode: Mode = "strict",
         b=right.steps,
         drift=drift,
         changes=() if diverged_at is None else changes(left.steps, right.steps),
-        matches=(diverged_at is None and not drift) if mode == "strict" else _calls_match(left.steps, right.steps, mode),
+        matches=_same(diverged_at, drift) if mode == "strict" else _calls_match(left.steps, right.steps, mode),
     )
 
 
 def matches(a: Comparable, b: Comparable, mode: Mode = "strict") -> bool:
     """Whether run ``b`` passes for run ``a``.
 
-    strict: nothing diverges and nothing drifts.
+    strict: nothing diverges, and nothing that is known on both sides drifts.
     unordered: b made exactly the calls of a, in whatever order and steps.
     subset: b made no call that a did not make.
     superset: b made every call that a made.
@@ -87,6 +90,10 @@ def matches(a: Comparable, b: Comparable, mode: Mode = "strict") -> bool:
         ConfigurationError: as ``compare_trajectories``.
     """
     return compare_trajectories(a, b, mode=mode).matches
+
+
+def _same(diverged_at: int | None, drift: Sequence[Drift]) -> bool:
+    return diverged_at is None and all(UNKNOWN in {row.committed, row.current} for row in drift)
 
 
 def _calls_match(a: Sequence[Step], b: Sequence[Step], mode: Mode) -> bool:
@@ -113,7 +120,7 @@ def _diverged_at(a: Sequence[Step], b: Sequence[Step]) -> int | None:
 
 def _drift(a: Trajectory, b: Trajectory, usage: bool) -> list[Drift]:
     found = _tool_drift(a.steps, b.steps)
-    rows = [("steps", str(len(a.steps)), str(len(b.steps))), ("finishReason", a.finish_reason or "-", b.finish_reason or "-")]
+    rows = [("steps", str(len(a.steps)), str(len(b.steps))), ("finishReason", a.finish_reason or UNKNOWN, b.finish_reason or UNKNOWN)]
     if usage:
         rows.append(("tokens", _number(a.total_tokens), _number(b.total_tokens)))
     return found + [Drift(field, before, after) for field, before, after in rows if before != after]
@@ -132,4 +139,4 @@ def _tool_drift(a: Sequence[Step], b: Sequence[Step]) -> list[Drift]:
 
 
 def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
+    return UNKNOWN if value is None else str(value)

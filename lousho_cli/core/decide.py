@@ -156,12 +156,12 @@ def _next_input(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
     return (Write((begin, r.InputApplied(input_id))),)
 
 
-def resumed(session: Session, agent: AgentFacts) -> r.RunResumed:
-    """How it is recorded that an unfinished run goes on with this agent."""
+def resumed(session: Session, agent: AgentFacts, attempt: int | None = None) -> r.RunResumed:
+    """How it is recorded that an unfinished run goes on with this agent; as its next attempt, unless told which."""
     begin = agent.begin
-    fresh = session.outcome is not None
+    following = 1 if session.outcome is not None else session.attempts + 1
     return r.RunResumed(
-        attempt=1 if fresh else session.attempts + 1,
+        attempt=attempt or following,
         fingerprint=begin.fingerprint if begin.fingerprint != session.run.fingerprint else None,
         offered=begin.offered if begin.offered != session.run.offered else (),
         model=begin.model if begin.model != session.run.model else None,

@@ -181,6 +181,8 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         config=run.config,
     )
     f.attempts = record.attempt
+    # Nobody goes on with a session that waits, unless its approval is gone: then the call is gated again.
+    f.wait, f.wait_taken, f.status = None, False, "in-progress"
     if f.outcome is not None:
         f.retries = 0  # the run had ended; whoever names it again begins its tries afresh
     f.outcome = f.error = f.error_code = None

@@ -36,7 +36,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.domain.messages import Message, TextPart
+from lousho_cli.domain.messages import Message, TextPart, without_system
 
 
 def recognise(known: Sequence[Message], incoming: Sequence[Message], *, finished: bool, run_start: int) -> int:
@@ -67,21 +67,23 @@ def same_input(left: Message, right: Message) -> bool:
 def digest_input(messages: Sequence[Message]) -> str:
     """16 hex digits over what an input says. One input id stands for one digest; another one is a conflict.
 
-    Stricter than ``same_input``: calls count too. Metadata does not, it never reaches a model.
+    Stricter than ``same_input``: calls count too. Metadata does not, it never reaches a model, nor do system
+    messages, which a stored session drops.
     """
-    said = [[m.role, _plain(m), m.tool_call_id, [[call.id, call.name, call.arguments] for call in m.tool_calls]] for m in messages]
+    said = [
+        [m.role, _plain(m), m.tool_call_id, [[call.id, call.name, call.arguments] for call in m.tool_calls]]
+        for m in without_system(messages)
+    ]
     return hashlib.sha256(json.dumps(said, separators=(",", ":"), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _anchors(known: Sequence[Message], run_start: int) -> list[int]:
     if run_start >= len(known):
         return []
-    # A run without input of its own begins with the model's answer, which nobody retries.
-    anchors = [] if known[run_start].role == "assistant" else [run_start]
     newest = len(known) - 1
     while newest > run_start and known[newest].role != "user":
         newest -= 1
-    return [*anchors, newest] if newest > run_start else anchors
+    return [run_start, newest]
 
 
 def _retried(known: Sequence[Message], anchor: int, incoming: Sequence[Message]) -> int:

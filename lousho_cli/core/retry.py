@@ -71,18 +71,17 @@ _BY_STATUS = {
 }
 
 _CONTEXT_TOO_LONG = re.compile(
-    r"context[ _-]?(length|window)|maximum context|prompt is too long|input is too long|reduce the length of the (messages|prompt)", re.I
+    r"context[ _-]?(length|window)|maximum context|(prompt|input) is too long|reduce the length of the (messages|prompt)",
+    re.IGNORECASE,
 )
 _BY_TEXT = (
-    (_OVERLOADED, re.compile(r"overloaded|service[ _-]?unavailable|\b503\b", re.I)),
-    (_RATE_LIMIT, re.compile(r"rate[ _-]?limit|too[ _-]many[ _-]requests|\b429\b", re.I)),
-    (_TIMEOUT, re.compile(r"timed[ _-]?out|time-?out|\b504\b", re.I)),
-    (
-        _NETWORK,
-        re.compile(r"network[ _-]?error|connection[ _-](was )?(reset|refused|lost|error)|socket hang up|fetch failed|\bterminated\b", re.I),
-    ),
-    (_SERVER, re.compile(r"server[ _-]?error|\b50[02]\b", re.I)),
-    (_AUTH, re.compile(r"(invalid|incorrect|missing)[ _-]api[ _-]key|unauthori[sz]ed", re.I)),
+    (_OVERLOADED, re.compile(r"overloaded|service[ _-]?unavailable|\b503\b", re.IGNORECASE)),
+    (_RATE_LIMIT, re.compile(r"rate[ _-]?limit|too[ _-]many[ _-]requests|\b429\b", re.IGNORECASE)),
+    (_TIMEOUT, re.compile(r"timed[ _-]?out|time-?out|\b504\b", re.IGNORECASE)),
+    (_NETWORK, re.compile(r"network[ _-]?error|connection[ _-](was )?(reset|refused|lost|error)", re.IGNORECASE)),
+    (_NETWORK, re.compile(r"socket hang up|fetch failed|\bterminated\b", re.IGNORECASE)),
+    (_SERVER, re.compile(r"server[ _-]?error|\b50[02]\b", re.IGNORECASE)),
+    (_AUTH, re.compile(r"(invalid|incorrect|missing)[ _-]api[ _-]key|unauthori[sz]ed", re.IGNORECASE)),
 )
 
 
@@ -101,7 +100,7 @@ def classify(status: int | None, code: str = "", text: str = "") -> Failure:
             return failure
     if status != 429 and _CONTEXT_TOO_LONG.search(text):
         return _TOO_LONG
-    if status is not None and status >= 400:
+    if status is not None:
         return _BY_STATUS.get(status) or (_SERVER if status >= 500 else _BAD_REQUEST)
     said = f"{code} {text}"
     for failure, pattern in _BY_TEXT:
@@ -172,7 +171,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return None
         if error.retry_after_ms is not None:
             return error.retry_after_ms if error.retry_after_ms <= self.max_retry_after_ms else None
-        doubled = self.base_delay_ms * 2 ** min(retries_so_far, 30)
+        doubled: int = self.base_delay_ms << min(retries_so_far, 30)
         return round(min(doubled, MAX_BACKOFF_MS) * (0.75 + 0.25 * chance))
 
 

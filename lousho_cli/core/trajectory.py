@@ -69,7 +69,11 @@ def _of_dictionary(value: Mapping[str, Any]) -> Trajectory:
         raise _not_comparable()
     reason = value.get("finish_reason", value.get("finishReason", "stop"))  # left out when it is the default
     tokens = usage.get("total_tokens", usage.get("totalTokens"))
-    return Trajectory(steps_of(map(message_from, messages)), reason, tokens)
+    return Trajectory(
+        steps_of(map(message_from, messages)),
+        reason if isinstance(reason, str) else None,
+        tokens if isinstance(tokens, int) else None,
+    )
 
 
 def _not_comparable() -> ConfigurationError:

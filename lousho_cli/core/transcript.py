@@ -68,7 +68,7 @@ def _end_of_turn(messages: Sequence[Message], at: int, open_tail: bool) -> int |
     calls = messages[at].tool_calls
     if len(calls) > 1 and len(_distinct(calls)) < len(calls):
         ids = [call.id for call in calls]
-        twice = next(id for id in ids if ids.count(id) > 1)
+        twice = next(call_id for call_id in ids if ids.count(call_id) > 1)
         return Problem(at, twice, f"two calls of one turn have the id {twice}")
     end, missing = at + 1, None
     for call in calls:

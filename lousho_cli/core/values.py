@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+DEPTH = 100
+"""Levels of nesting that are looked into."""
+
 
 class Parsed(NamedTuple):
     """A JSON text read once: ``text`` key-sorted, as it came where it is no JSON; ``key`` is equal where the value is."""
@@ -29,17 +32,17 @@ class Difference(NamedTuple):
 
 
 def parse(text: str) -> Parsed:
-    """Reads a JSON text. What is no strict JSON (NaN, a number past all floats, nesting without end) counts as plain text."""
+    """Reads a JSON text. What is no strict JSON (NaN, a number past all floats) or nested past ``DEPTH`` is plain text."""
     try:
         value = json.loads(text, parse_constant=_refuse)
         sorted_text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return Parsed(sorted_text, value, _key(value))
     except (ValueError, RecursionError):
-        return Parsed(text, text, ("text", text))
+        return Parsed(text, text, ("no JSON", text))
 
 
 def first_difference(a: Any, b: Any, path: str = "") -> Difference | None:
-    """The first place where two JSON values part, keys in order and a missing key before a different one; None if nowhere.
+    """The first place where two JSON values part, keys in alphabetical order; None if nowhere.
 
     The path is ``city``, ``filters.tags[0]``; '' for the values as a whole.
     """
@@ -75,12 +78,14 @@ def _at(items: list[Any], index: int) -> Any:
     return items[index] if index < len(items) else UNSET
 
 
-def _key(value: Any) -> Any:
+def _key(value: Any, depth: int = 0) -> Any:
     """Hashable, and equal exactly where two JSON values are: numbers by value, true and false never numbers."""
+    if depth > DEPTH:
+        raise ValueError("nested too deep")
     if isinstance(value, dict):
-        return ("object", frozenset((name, _key(item)) for name, item in value.items()))
+        return ("object", frozenset((name, _key(item, depth + 1)) for name, item in value.items()))
     if isinstance(value, list):
-        return ("list", tuple(_key(item) for item in value))
+        return ("list", tuple(_key(item, depth + 1) for item in value))
     return (kind_of(value), value)
 
 

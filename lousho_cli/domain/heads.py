@@ -24,8 +24,42 @@ class WaitsFor(msgspec.Struct, frozen=True, omit_defaults=True):
     options: tuple[str, ...] = ()
 
 
+class Arrived(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An input that waits: how many messages it adds and, of a history, what its last turn leaves open.
+
+    ``alone`` False means that it can not be told without the transcript it joins.
+    """
+
+    messages: int
+    history: bool = False
+    alone: bool = True
+    calls: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    held: int = 0
+
+
+class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What it takes, beside what a list shows, to bring a head up to date without the transcript.
+
+    calls: ids of the open turn's calls from the first unanswered one on; results: which of them have a result.
+    held: how many messages wait behind them. inputs: every input ever received; waiting: those not applied.
+    wait_call: the call of what waits; taken: what waits while an approval store gave it away.
+    """
+
+    calls: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    held: int = 0
+    inputs: tuple[str, ...] = ()
+    waiting: dict[str, Arrived] = {}
+    wait_call: str | None = None
+    taken: WaitsFor | None = None
+
+
 class Head(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One session in a list. ``seq`` is the last batch it covers; ``id`` is filled in by the store."""
+    """One session in a list. ``seq`` is the last batch it covers; ``id`` is filled in by the store.
+
+    ``messages`` counts all that stands in the transcript or waits behind an unanswered call.
+    """
 
     id: str = ""
     seq: int = 0
@@ -46,6 +80,7 @@ class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     wake_at: str | None = None
     created_at: str = ""
     updated_at: str = ""
+    outline: Outline = Outline()
 
 
 class Post(msgspec.Struct, frozen=True, omit_defaults=True):

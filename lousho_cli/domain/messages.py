@@ -6,7 +6,7 @@ text of its result, which is also what the model gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -81,7 +81,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 MessageLike = Message | Mapping[str, Any]
-Input = str | MessageLike | Sequence[MessageLike]
+Input = str | MessageLike | list[MessageLike] | tuple[MessageLike, ...]
 
 
 def user(text: str) -> Message:
@@ -99,6 +99,8 @@ def messages_from(value: Input) -> tuple[Message, ...]:
         return (user(value),)
     if isinstance(value, (Message, Mapping)):
         return (message_from(value),)
+    if not isinstance(value, (list, tuple)):
+        raise ConfigurationError(f"an input is text or messages, not {type(value).__name__}", field="input")
     return tuple(message_from(item) for item in value)
 
 
@@ -106,8 +108,10 @@ def message_from(value: MessageLike) -> Message:
     """Reads one message; a dictionary may spell its fields as the seed does (``toolCallId``) or as we do."""
     if isinstance(value, Message):
         return value
-    fields = {_SEED_SPELLING.get(key, key): item for key, item in value.items()}
     try:
+        fields = {_SEED_SPELLING.get(key, key): item for key, item in value.items()}
+        if fields.get("content") is None:
+            fields["content"] = ""
         fields["tool_calls"] = tuple(_tool_call_from(call) for call in fields.get("tool_calls") or ())
         return msgspec.convert(fields, Message)
     except (msgspec.ValidationError, AttributeError, TypeError, KeyError) as error:

@@ -31,3 +31,9 @@ DECLINED_ANSWER_RESULT = "The person declined to answer."
 EXPIRED_TOOL_RESULT = "The approval for this call expired before it was decided, so it was not run."
 
 EDITED_TOOL_NOTE = "A reviewer changed the arguments of this call before approving it."
+
+SHUTDOWN_REASON = "shutdown"
+"""Why a tool is stopped when its host goes down and another will go on."""
+
+RUN_CANCEL_REASON = "cancelled"
+"""Why a tool is stopped when the user aborts the run."""

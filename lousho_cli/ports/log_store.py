@@ -67,6 +67,10 @@ class Claim(Protocol):
     def overdue(self) -> bool:
         """Whether this owner could not renew in time and must start no new effect."""
 
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether enough was appended since the last snapshot that a new one is worth its cost."""
+
 
 class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who drives a log now: host, process id, since when (ISO 8601), under which epoch."""

@@ -28,9 +28,7 @@ _HINTS = {
 }
 
 
-def failure_error(
-    failure: Failure, detail: str, *, retry_after_ms: int | None = None, partial: bool = False
-) -> ProviderError:
+def failure_error(failure: Failure, detail: str, *, retry_after_ms: int | None = None, partial: bool = False) -> ProviderError:
     """The error of a known kind of failure; its hint names the wait a server asked for."""
     hint = _HINTS.get(failure.category, "")
     if retry_after_ms is not None:
@@ -66,7 +64,7 @@ def malformed_error(what: str, *, partial: bool = False) -> ProviderError:
     return failure_error(Failure("server", True), f"the model server sent an answer that cannot be read: {what}", partial=partial)
 
 
-def transport_error(error: httpx.HTTPError, where: str, *, partial: bool) -> ProviderError:
+def transport_error(error: httpx.HTTPError | httpx.InvalidURL, where: str, *, partial: bool) -> ProviderError:
     """The error of a connection that could not be made or did not last. ``where`` is the server's address without secrets."""
     import httpx
 
@@ -81,7 +79,8 @@ def transport_error(error: httpx.HTTPError, where: str, *, partial: bool) -> Pro
         return failure_error(failure, f"no connection to {where}: {text}", partial=partial)
     if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
         return cut_error(partial=partial, why=text)
-    return failure_error(Failure("bad-request", False), f"the request to {where} could not be sent: {type(error).__name__}", partial=partial)
+    detail = f"the request to {where} could not be sent ({type(error).__name__})"
+    return failure_error(Failure("bad-request", False), detail, partial=partial)
 
 
 def error_of(value: Any) -> tuple[str, str] | None:
@@ -122,3 +121,15 @@ def body_message(body: bytes) -> tuple[str, str]:
 def shortened(text: str, limit: int = MAX_MESSAGE) -> str:
     """At most ``limit`` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def without_secrets(error: ProviderError, secrets: tuple[str, ...]) -> ProviderError:
+    """The same error with each secret blotted out, also one that the end of a shortened text cut in two."""
+    detail = error.detail
+    for secret in secrets:
+        detail = detail.replace(secret, "[key]")
+        cut = next((size for size in range(len(secret) - 1, 3, -1) if detail.endswith(secret[:size] + "…")), 0)
+        if cut:
+            detail = detail[: -cut - 1] + "[key]…"
+    error.detail, error.args = detail, (detail,)
+    return error

@@ -96,10 +96,8 @@ class AnswerBuilder:
             found = error_of({"error": place.get("error")})
             if found is not None:
                 raise stream_error(*found, partial=self.partial)
-        if not choice and "choices" not in chunk and not self.partial:
-            found = error_of(chunk)
-            if found is not None:
-                raise stream_error(*found, partial=False)
+        if "choices" not in chunk and (found := error_of(chunk)) is not None:
+            raise stream_error(*found, partial=self.partial)
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[TextDelta | ReasoningDelta]:
         text, thought = _pieces(delta)
@@ -121,14 +119,15 @@ class AnswerBuilder:
         """
         if not self.ended:
             raise cut_error(partial=self.partial)
+        if self._finish is None and not self.partial:
+            raise malformed_error("it is empty")
         if self._finish == "error":
             raise stream_error("error", "the model ended with an error", partial=self.partial)
         try:
             calls = self._calls.whole(self._new_id)
         except ValueError as error:
             raise malformed_error(str(error), partial=self.partial) from None
-        self._text.append(self._text_joiner.end())
-        reasoning = "".join((*self._reasoning, self._reasoning_joiner.end()))
+        reasoning = "".join(self._reasoning)
         message = Message(
             role="assistant",
             content="".join(self._text),

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from httpx_sse._decoders import SSEDecoder  # the library's public reader splits the lines itself, by rules that changed between versions
-
 if TYPE_CHECKING:
     from httpx_sse import ServerSentEvent
 
@@ -18,6 +16,9 @@ class EventReader:
     """Bytes in, events out. Comments and empty events never come out."""
 
     def __init__(self) -> None:
+        # The library's public reader splits lines itself, by rules that changed between its versions; and it brings httpx.
+        from httpx_sse._decoders import SSEDecoder
+
         self._decoder = SSEDecoder()
         self._tail: list[bytes] = []  # an unfinished line, in the pieces it came in: joined once, however many there are
         self._after_cr = False

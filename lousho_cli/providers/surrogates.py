@@ -15,7 +15,7 @@ def whole(text: str) -> str:
 
 
 class Joiner:
-    """Pieces of text in, pieces of whole characters out: a half one is held back until its other half comes."""
+    """Pieces of text in, pieces of whole characters out: a half one is held back until its other half comes, or dropped."""
 
     def __init__(self) -> None:
         self._half = ""
@@ -25,8 +25,3 @@ class Joiner:
         if "\ud800" <= piece[-1:] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
         return whole(piece)
-
-    def end(self) -> str:
-        """What is left, made whole."""
-        left, self._half = whole(self._half), ""
-        return left

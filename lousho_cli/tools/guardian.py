@@ -9,6 +9,7 @@ pipe closes, however we ended, it kills what is left of them. Works on Linux and
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 from contextlib import suppress
@@ -33,16 +34,43 @@ class Guardian:
     def __init__(self) -> None:
         self._pipe = -1
         self._process: subprocess.Popen[bytes] | None = None
+        self._groups: set[int] = set()
+
+    def ready(self) -> None:
+        """Sees to it that it listens.
+
+        Raises:
+            OSError: it can not be started.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+            for group in self._groups:
+                self._tell(f"begun {group}\n")
 
     def begun(self, group: int) -> None:
         """From now on the group must not outlive this process."""
-        if self._process is None or self._process.poll() is not None:
-            self._start()
+        self._groups.add(group)
         self._tell(f"begun {group}\n")
 
     def ended(self, group: int) -> None:
         """The group is gone."""
+        self._groups.discard(group)
         self._tell(f"ended {group}\n")
+
+    def close(self) -> None:
+        """Lets it do its work and end, as the end of this process does."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+    def forget(self) -> None:
+        """In a forked child: the pipe is the parent's, whose end would go unseen as long as we held it too."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        self._pipe, self._process, self._groups = -1, None, set()
 
     def _start(self) -> None:
         self.close()
@@ -61,20 +89,12 @@ class Guardian:
 
     def _tell(self, line: str) -> None:
         if self._pipe >= 0:
-            with suppress(BrokenPipeError):  # somebody killed it; the next group gets a new one
+            with suppress(BrokenPipeError):  # somebody killed it; the next ``ready`` starts another
                 os.write(self._pipe, line.encode())
-
-    def close(self) -> None:
-        """Lets it end, as the end of this process does."""
-        if self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
-        if self._process is not None:
-            self._process.wait()
-            self._process = None
 
 
 _guardian = Guardian()
+atexit.register(_guardian.close)
 
 
 def guardian() -> Guardian:
@@ -82,12 +102,4 @@ def guardian() -> Guardian:
     return _guardian
 
 
-def _after_fork() -> None:
-    # The pipe belongs to the parent: as long as we held it too, the parent's end would go unseen.
-    global _guardian
-    if _guardian._pipe >= 0:
-        os.close(_guardian._pipe)
-    _guardian = Guardian()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_guardian.forget)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from itertools import islice
 from typing import Any, Literal
 
 from lousho_cli.domain.approvals import Question
@@ -48,7 +49,8 @@ class ArgumentSchema:
 
         ready = completed({} if args is None else args, self.schema)
         try:
-            found = [issue for error, _ in zip(self._validator.iter_errors(ready), range(MAX_ISSUES), strict=False) for issue in _issues(error)]
+            errors = islice(self._validator.iter_errors(ready), MAX_ISSUES)
+            found = [issue for error in errors for issue in _issues(error)]
         except Unresolvable as error:
             found = [Issue("(root)", f"the tool's schema refers to something it does not hold: {error}")]
         except RecursionError:

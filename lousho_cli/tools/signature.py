@@ -51,7 +51,9 @@ class Signature(msgspec.Struct, frozen=True):
             checked = self.model.model_validate(args)
             return checked.model_dump(mode="json", by_alias=True, round_trip=True), ()
         except ValidationError as error:
-            return args, tuple(_issue(issue["type"], issue["loc"], issue["msg"]) for issue in error.errors(include_url=False, include_input=False))
+            return args, tuple(
+                _issue(issue["type"], issue["loc"], issue["msg"]) for issue in error.errors(include_url=False, include_input=False)
+            )
 
     def bind(self, args: Any, context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         """What to call the function with, for arguments that ``validate`` gave.
@@ -102,7 +104,9 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         schema = _without_titles(model.model_json_schema(by_alias=True))
     except (PydanticUserError, TypeError, NameError) as error:
         first = str(error).splitlines()[0]
-        raise ConfigurationError(f"the parameters of {_name(function)} can not be described in JSON: {first}", field=_name(function)) from error
+        raise ConfigurationError(
+            f"the parameters of {_name(function)} can not be described in JSON: {first}", field=_name(function)
+        ) from error
     positional = tuple(p.name for p in parameters if p.kind is _Kind.POSITIONAL_ONLY)
     return Signature(schema, model, aliases, positional, context, is_open)
 

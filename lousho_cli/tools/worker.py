@@ -73,6 +73,10 @@ class Worker:
     """A thread that runs calls one after the other, in the order they came."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins anew; in a forked child, which has the worker's state but not its thread."""
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._thread: Thread | None = None
         self._waiting = 0
@@ -128,10 +132,4 @@ def worker() -> Worker:
     return _worker
 
 
-def _after_fork() -> None:
-    # A forked child has the worker's state but not its thread.
-    global _worker
-    _worker = Worker()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_worker.forget)

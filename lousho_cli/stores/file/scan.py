@@ -17,7 +17,7 @@ import zlib
 import msgspec
 
 from lousho_cli.domain.codec import decode_line
-from lousho_cli.domain.records import FORMAT, Base, Batch, Claimed, Created, Foreign, Forked
+from lousho_cli.domain.records import Base, Batch
 from lousho_cli.ports.log_store import Hole
 
 MARK_BYTES = 4096
@@ -76,9 +76,10 @@ class Scan(msgspec.Struct):
         return self.ends[-1] if self.ends else self.start.offset
 
     @property
-    def line_epoch(self) -> int:
-        """The epoch of the last valid line."""
-        return self.batches[-1].epoch if self.batches else self.start.epoch
+    def place(self) -> Position:
+        """Where reading may go on behind this stretch, still without its mark."""
+        epoch = self.batches[-1].epoch if self.batches else self.start.epoch
+        return Position(self.offset, self.head, epoch, self.synced)
 
 
 def scan(data: bytes, start: Position = START) -> Scan:
@@ -151,23 +152,6 @@ def _synced_before(batch: Batch) -> int:
     return batch.seq - 1 if batch.sync is None else batch.sync
 
 
-def position_of(found: Scan, tail: bytes) -> Position:
-    """Where reading may go on behind ``found``; ``tail`` holds at least ``MARK_BYTES`` before ``found.offset``, or all there are."""
-    return Position(found.offset, found.head, found.line_epoch, found.synced, mark_of(tail))
-
-
 def mark_of(tail: bytes) -> int:
-    """The mark of an offset, from the bytes that stand before it."""
-    return zlib.crc32(tail[-MARK_BYTES:])
-
-
-def newer_version(batches: list[Batch]) -> str:
-    """What in these batches a newer version must have written, in words; '' for nothing."""
-    for batch in batches:
-        for record in batch.records:
-            if isinstance(record, Foreign):
-                if record.reserved:
-                    return f"record {batch.seq} has the unknown type {record.type}"
-            elif isinstance(record, (Created, Forked, Base, Claimed)) and record.format > FORMAT:
-                return f"record {batch.seq} has format {record.format}, this version knows {FORMAT}"
-    return ""
+    """The mark of an offset, from the ``MARK_BYTES`` that stand before it, or all there are."""
+    return zlib.crc32(memoryview(tail)[-MARK_BYTES:])

@@ -1,0 +1,1 @@
+complete --command lousho --no-files --arguments "(env _LOUSHO_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) lousho)" --condition "env _LOUSHO_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) lousho"

@@ -1,0 +1,243 @@
+"""Agent files: read, checked as a whole, and given as one frozen value.
+
+``load_agent_file`` reads a file, ``agent_from`` a dictionary that a Python module holds. The
+rules of both are those of ``agent_schema`` and ``agent_issues``.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, ToolEntry
+from lousho_cli.app.documents import INVALID, read_document
+from lousho_cli.core.retry import RetryPolicy
+from lousho_cli.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from lousho_cli.app import agent_schema as schema
+    from lousho_cli.app.agent_issues import Wrong
+
+UNKNOWN_FIELD = "LOUSHO_SPEC_UNKNOWN_FIELD"
+UNSUPPORTED = "LOUSHO_SPEC_UNSUPPORTED"
+
+PRESETS = {
+    "openai": (None, "OPENAI_API_KEY"),
+    "ollama": ("http://127.0.0.1:11434/v1", ""),
+    "openrouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+}
+"""For each provider type that speaks the chat-completions wire: where it is, and the variable with its key."""
+
+
+def load_agent_file(path: Path) -> AgentFile:
+    """Reads an agent file.
+
+    Raises:
+        ConfigurationError: there is none, or something in it is wrong; the detail names every wrong
+            field by its path, ``field`` is the first. Codes: ``LOUSHO_SPEC_NOT_FOUND``,
+            ``…_UNSUPPORTED_FORMAT``, ``…_INVALID``, ``…_UNKNOWN_FIELD``, ``…_UNSUPPORTED``.
+    """
+    path = path.absolute()
+    return agent_from(read_document(path), folder=path.parent, path=path)
+
+
+def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = None) -> AgentFile:
+    """Reads an agent given as data. In a module, ``tools`` may hold functions and tools, and ``provider`` a provider.
+
+    Args:
+        folder: what relative paths start from.
+        path: the file it comes from. attribute: the name it has in a module.
+
+    Raises:
+        ConfigurationError: like ``load_agent_file``.
+    """
+    shown = f"{path.name}:{attribute}" if attribute else path.name
+    if not isinstance(value, Mapping):
+        what = "is empty" if value is None else "must hold a mapping with name, prompt and provider"
+        raise ConfigurationError(f"{shown} {what}", field="(root)", code=INVALID)
+    raw = dict(value)
+    given = _take_objects(raw)
+    provider = raw.get("provider")
+    if hasattr(provider, "stream"):
+        raw["provider"] = {"type": "scripted", "turns": [""]}  # stands in while the rest is checked
+    checked = _checked(raw, shown, [entry.name for entry in given.values() if entry.name])
+    return AgentFile(
+        name=checked.name,
+        prompt=checked.prompt,
+        provider=provider if hasattr(provider, "stream") else _provider(checked.provider, folder, shown),
+        folder=folder,
+        workspace=folder,
+        tools=_entries(checked.tools, given),
+        policy=_policy(checked.policy),
+        durability=_durability(checked.durability),
+        notify=tuple(tuple(shlex.split(line)) if isinstance(line, str) else tuple(line) for line in checked.notify),
+        path=path,
+        attribute=attribute,
+    )
+
+
+def _take_objects(raw: dict[str, Any]) -> dict[int, ToolEntry]:
+    """Takes functions and tools out of the list, which then holds data alone; keeps the place of each."""
+    tools = raw.get("tools")
+    if not isinstance(tools, Sequence) or isinstance(tools, str):
+        return {}
+    given = {
+        number: ToolEntry("object", name=_name_of(item), object=item, field=f"tools.{number}")
+        for number, item in enumerate(tools)
+        if _is_object(item)
+    }
+    raw["tools"] = [item for number, item in enumerate(tools) if number not in given]
+    return given
+
+
+def _is_object(item: Any) -> bool:
+    return callable(item) or hasattr(item, "call") or (isinstance(item, Mapping) and callable(item.get("execute")))
+
+
+def _name_of(item: Any) -> str | None:
+    name = item.get("name") if isinstance(item, Mapping) else getattr(item, "name", None) or getattr(item, "__name__", None)
+    return name if isinstance(name, str) else None
+
+
+def _checked(raw: dict[str, Any], shown: str, names: Sequence[str]) -> schema.AgentModel:
+    from pydantic import ValidationError
+
+    from lousho_cli.app.agent_issues import LATER, Wrong, meaning_issues, shape_issues
+    from lousho_cli.app.agent_schema import AgentModel
+
+    wrong = [Wrong(name, f"{what} not in this version", "unsupported") for name, what in LATER.items() if raw.get(name)]
+    rest = {name: item for name, item in raw.items() if name not in LATER}
+    provider = rest.get("provider")
+    if isinstance(provider, Mapping) and provider.get("type") == "anthropic":
+        wrong.append(Wrong("provider.type", "the anthropic wire is not in this version", "unsupported"))
+        rest["provider"] = {**provider, "type": "openai"}
+    checked = None
+    try:
+        checked = AgentModel.model_validate(rest)
+    except ValidationError as error:
+        wrong += shape_issues(error)
+    wrong += [issue for issue in meaning_issues(rest, names) if issue.path not in {other.path for other in wrong}]
+    wrong += _notify_issues(rest.get("notify"))
+    if wrong or checked is None:
+        raise refused(shown, wrong)
+    return checked
+
+
+def _notify_issues(lines: Any) -> list[Wrong]:
+    from lousho_cli.app.agent_issues import Wrong
+
+    wrong = []
+    for number, line in enumerate(lines if isinstance(lines, list) else []):
+        try:
+            words = shlex.split(line) if isinstance(line, str) else line
+        except ValueError as error:
+            wrong.append(Wrong(f"notify.{number}", str(error).lower()))
+            continue
+        if isinstance(line, str) and line and not words:
+            wrong.append(Wrong(f"notify.{number}", "must not be empty"))
+    return wrong
+
+
+def refused(shown: str, wrong: Sequence[Wrong]) -> ConfigurationError:
+    """The error that names everything wrong with an agent file."""
+    kinds = {issue.kind for issue in wrong}
+    code = {"unknown": UNKNOWN_FIELD, "unsupported": UNSUPPORTED}.get(next(iter(kinds)), INVALID) if len(kinds) == 1 else INVALID
+    told = "; ".join(f"{issue.path}: {issue.message}" for issue in wrong)
+    return ConfigurationError(
+        f"{shown} is not a valid agent file: {told}", field=wrong[0].path, code=code, hint="Its fields: lousho schema agent."
+    )
+
+
+def _provider(given: schema.Provider, folder: Path, shown: str) -> ProviderSpec:
+    if given.type == "scripted":
+        return ProviderSpec("scripted", given.model or "scripted", turns=_turns(given, folder, shown), repeat_last=given.repeat_last)
+    base_url, key = PRESETS[given.type]
+    options: dict[str, Any] = {
+        "headers": given.headers or None,
+        "extra_body": given.extra_body or None,
+        "empty_content": given.empty_content,
+        "connect_timeout_ms": given.connect_timeout,
+        "first_byte_timeout_ms": given.first_byte_timeout,
+        "idle_timeout_ms": given.idle_timeout,
+    }
+    return ProviderSpec(
+        given.type,
+        str(given.model),
+        base_url=given.base_url or base_url,
+        api_key_env=key if given.api_key_env is None else given.api_key_env,
+        options={name: value for name, value in options.items() if value is not None},
+    )
+
+
+def _turns(given: schema.Provider, folder: Path, shown: str) -> tuple[Any, ...]:
+    """The entries of a script, checked: a wrong one is better named now than in the middle of a run."""
+    from lousho_cli.providers.script import read_script
+
+    turns, field = given.turns, "provider.turns"
+    if given.turns_file is not None:
+        field = "provider.turns_file"
+        turns = read_document(folder / given.turns_file, field)
+        if isinstance(turns, Mapping) and set(turns) == {"turns"}:
+            turns = turns["turns"]
+    try:
+        read_script(turns, field)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{shown} is not a valid agent file: {error.detail}", field=error.field, code=INVALID, hint=error.hint
+        ) from None
+    return tuple(turns or ())
+
+
+def _entries(listed: Sequence[str | schema.Tool], given: Mapping[int, ToolEntry]) -> tuple[ToolEntry, ...]:
+    rest = iter(listed)
+    return tuple(given.get(number) or _entry(next(rest), f"tools.{number}") for number in range(len(listed) + len(given)))
+
+
+def _entry(tool: str | schema.Tool, field: str) -> ToolEntry:
+    if isinstance(tool, str):
+        return ToolEntry("builtin", name=tool, field=field)
+    return ToolEntry(
+        kind="python" if tool.python else "command" if tool.command else "builtin",
+        name=tool.name,
+        description=tool.description,
+        command=tuple(tool.command or ()),
+        input=dict(tool.input or {}),
+        target=tool.python or "",
+        replay=tool.replay,
+        needs_approval=tool.needs_approval,
+        timeout_ms=tool.timeout,
+        env=dict(tool.env or {}),
+        field=field,
+    )
+
+
+def _policy(given: schema.Policy) -> Policy:
+    limits, gated, concurrency = given.limits, given.requires_approval, given.tool_concurrency
+    return Policy(
+        requires_approval=gated if isinstance(gated, bool) else tuple(gated),
+        limits=Limits(limits.max_steps, limits.max_tokens, limits.max_cost_usd, limits.max_duration),
+        approval_ttl_ms=given.approval_ttl,
+        tool_concurrency=concurrency if isinstance(concurrency, int) else None,
+        on_agent_drift=given.on_agent_drift,
+    )
+
+
+def _durability(given: schema.Durability) -> Durability:
+    retry = given.retry
+    if isinstance(retry, bool):
+        policy = RetryPolicy() if retry else None
+    else:
+        policy = RetryPolicy(retry.max_retries, retry.base_delay, retry.max_retry_after)
+    return Durability(
+        max_attempts=given.max_attempts,
+        timeout_ms=given.timeout,
+        replay=given.replay,
+        continue_cut_off=given.continue_cut_off,
+        history_limit=given.history_limit,
+        retry=policy,
+        interrupted_tool_result=given.interrupted_tool_result,
+        truncated_tool_result=given.truncated_tool_result,
+        resume_background_agents=given.resume_background_agents,
+    )

@@ -1,0 +1,144 @@
+"""The agent file as pydantic models: what may stand where, with every default.
+
+Strict on purpose: text is text and a number a number, so a slip is named instead of guessed at.
+A union's branch is chosen by looking at the value, so that an error names the field and never a branch;
+the branches' tags stand in angle brackets and are left out of paths.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+
+from lousho_cli.app.agent_spec import DEFAULT_HISTORY_LIMIT, DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_STEPS
+from lousho_cli.app.durations import PATTERN, parse_duration
+
+Duration = Annotated[
+    int,
+    BeforeValidator(parse_duration),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": PATTERN}, {"type": "number", "exclusiveMinimum": 0}],
+            "description": "500ms, 30s, 30m, 2h, 3d, 1w; a bare number is seconds",
+        }
+    ),
+]
+Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Words = Annotated[list[str], Field(min_length=1)]
+
+
+def _by_kind(*kinds: tuple[type, str], other: str) -> Discriminator:
+    """Chooses a branch by the kind of the value."""
+    return Discriminator(lambda value: next((tag for kind, tag in kinds if isinstance(value, kind)), other))
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Provider(_Part):
+    """Which model to ask. Keys come from the environment."""
+
+    type: Literal["openai", "ollama", "openrouter", "scripted"]
+    model: Annotated[str, Field(min_length=1, description="left out only for scripted")] | None = None
+    base_url: Annotated[str, Field(description="any chat-completions server")] | None = None
+    api_key_env: Annotated[str, Field(description="the environment variable that holds the key")] | None = None
+    headers: dict[str, str] = {}
+    extra_body: Annotated[dict[str, Any], Field(description="further fields of the request, such as temperature")] = {}
+    empty_content: Literal[""] | None = None
+    connect_timeout: Duration | None = None
+    first_byte_timeout: Duration | None = None
+    idle_timeout: Duration | None = None
+    turns: Annotated[list[Any], Field(description="scripted: an entry for each answer, or a list of alternatives")] | None = None
+    turns_file: Annotated[str, Field(description="scripted: a file that holds them")] | None = None
+    repeat_last: Annotated[bool, Field(description="scripted: past the end, the last entry again")] = False
+
+
+class Tool(_Part):
+    """A built-in tool by name with options, a command, or a Python function."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,64}$")] | None = None
+    description: str | None = None
+    command: Annotated[Words, Field(description="the program and its arguments; JSON on stdin, JSON on stdout")] | None = None
+    input: Annotated[dict[str, Any], Field(description="JSON Schema of the arguments of a command")] | None = None
+    python: Annotated[str, Field(description="file.py:name, from the folder of this file")] | None = None
+    replay: Literal["safe", "never"] | None = None
+    needs_approval: bool | None = None
+    timeout: Duration | None = None
+    env: dict[str, str] | None = None
+
+
+class Limits(_Part):
+    """Where a run stops."""
+
+    max_steps: Annotated[int, Field(ge=1)] = DEFAULT_MAX_STEPS
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_duration: Duration | None = None
+
+
+class Policy(_Part):
+    """What a run may do."""
+
+    requires_approval: Annotated[
+        Annotated[bool, Tag("<all>")] | Annotated[list[str], Tag("<names>")], _by_kind((list, "<names>"), other="<all>")
+    ] = False
+    limits: Limits = Limits()
+    approval_ttl: Duration | None = None
+    tool_concurrency: (
+        Annotated[
+            Annotated[int, Field(ge=1), Tag("<number>")] | Annotated[Literal["unbounded"], Tag("<word>")],
+            _by_kind((str, "<word>"), other="<number>"),
+        ]
+        | None
+    ) = None
+    on_agent_drift: Literal["warn", "error", "ignore"] = "warn"
+
+
+class Retry(_Part):
+    """How often, and after how long, a model is asked again after a transient error."""
+
+    max_retries: Annotated[int, Field(ge=0)] = 3
+    base_delay: Duration = Field("2s", validate_default=True)
+    max_retry_after: Duration = Field("15m", validate_default=True)
+
+
+class Durability(_Part):
+    """How a run lives on after a crash, an error or a pause."""
+
+    max_attempts: Annotated[int, Field(ge=1)] = DEFAULT_MAX_ATTEMPTS
+    timeout: Duration | None = None
+    replay: Annotated[Literal["safe", "never"], Field(description="what to do with a call that was cut")] = "safe"
+    continue_cut_off: bool = False
+    history_limit: Annotated[int, Field(ge=0, le=1_000_000)] = DEFAULT_HISTORY_LIMIT
+    retry: Annotated[
+        Annotated[bool, Tag("<switch>")] | Annotated[Retry, Tag("<policy>")], _by_kind((bool, "<switch>"), other="<policy>")
+    ] = True
+    interrupted_tool_result: str | None = None
+    truncated_tool_result: str | None = None
+    resume_background_agents: bool = True
+
+
+class AgentModel(_Part):
+    """An agent file of lousho."""
+
+    name: Name
+    prompt: str
+    provider: Provider
+    tools: list[Annotated[Annotated[str, Tag("<name>")] | Annotated[Tool, Tag("<tool>")], _by_kind((str, "<name>"), other="<tool>")]] = []
+    policy: Policy = Policy()
+    durability: Durability = Durability()
+    notify: list[
+        Annotated[
+            Annotated[str, Field(min_length=1), Tag("<line>")] | Annotated[Words, Tag("<words>")],
+            _by_kind((list, "<words>"), other="<line>"),
+        ]
+    ] = []
+    workspace: Annotated[Literal["host"], Field(description="file tools and shell work in the folder of this file")] = "host"
+
+
+def agent_file_json_schema() -> dict[str, Any]:
+    """The JSON Schema of an agent file, with every default."""
+    schema = AgentModel.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "lousho agent file"}

@@ -1,0 +1,123 @@
+"""An agent as its file describes it: a frozen value, whoever wrote it down (a file, a module, a demo)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.core.retry import RetryPolicy
+
+DEFAULT_MAX_STEPS = 50
+DEFAULT_HISTORY_LIMIT = 50
+DEFAULT_MAX_ATTEMPTS = 10
+
+
+class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which model to ask, and how.
+
+    type: ``openai``, ``ollama`` and ``openrouter`` speak the same wire; their ``base_url`` and
+        ``api_key_env`` are filled in. ``scripted`` plays ``turns``. ``api_key_env`` "" means no key.
+    options: further keyword arguments of ``OpenAIProvider``.
+    """
+
+    type: Literal["openai", "ollama", "openrouter", "scripted"]
+    model: str
+    base_url: str | None = None
+    api_key_env: str = ""
+    options: dict[str, Any] = {}
+    turns: tuple[Any, ...] = ()
+    repeat_last: bool = False
+
+
+class ToolEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One tool of the list. None means the tool's own: a built-in's, or a Python function's.
+
+    target: the Python address ``file.py:name``; object: what a module gave directly.
+    field: its path in the file, ``tools.2``.
+    """
+
+    kind: Literal["builtin", "command", "python", "object"]
+    name: str | None = None
+    description: str | None = None
+    command: tuple[str, ...] = ()
+    input: dict[str, Any] = {}
+    target: str = ""
+    object: Any = None
+    replay: Literal["safe", "never"] | None = None
+    needs_approval: bool | None = None
+    timeout_ms: int | None = None
+    env: dict[str, str] = {}
+    field: str = "tools"
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a run stops. None means nowhere."""
+
+    max_steps: int = DEFAULT_MAX_STEPS
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    max_duration_ms: int | None = None
+
+
+class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run may do. ``requires_approval`` True means every tool; ``tool_concurrency`` None means no bound."""
+
+    requires_approval: bool | tuple[str, ...] = False
+    limits: Limits = Limits()
+    approval_ttl_ms: int | None = None
+    tool_concurrency: int | None = None
+    on_agent_drift: Literal["warn", "error", "ignore"] = "warn"
+
+
+class Durability(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a run lives on. ``replay`` is the default for a call that was cut; ``retry`` None means no retries.
+
+    A fixed text that is None is the one of ``domain.texts``.
+    """
+
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    timeout_ms: int | None = None
+    replay: Literal["safe", "never"] = "safe"
+    continue_cut_off: bool = False
+    history_limit: int = DEFAULT_HISTORY_LIMIT
+    retry: RetryPolicy | None = RetryPolicy()
+    interrupted_tool_result: str | None = None
+    truncated_tool_result: str | None = None
+    resume_background_agents: bool = True
+
+
+class AgentFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An agent, ready to be wired.
+
+    provider: how to reach a model, or a ``Provider`` that a module gave.
+    notify: commands, each a list of words.
+    folder: what relative paths in it start from; workspace: the folder of the file tools and the shell.
+    path: the file, None for a demo; attribute: the name in it, for a Python module.
+    first_input: what to say when a person says nothing.
+    """
+
+    name: str
+    prompt: str
+    provider: ProviderSpec | Any
+    folder: Path
+    workspace: Path
+    tools: tuple[ToolEntry, ...] = ()
+    policy: Policy = Policy()
+    durability: Durability = Durability()
+    notify: tuple[tuple[str, ...], ...] = ()
+    path: Path | None = None
+    attribute: str | None = None
+    first_input: str | None = None
+
+    @property
+    def is_demo(self) -> bool:
+        return self.path is None
+
+    @property
+    def address(self) -> str:
+        """What names it on a command line: a path, ``module.py:attribute``, or the demo's name."""
+        if self.path is None:
+            return self.name
+        return f"{self.path}:{self.attribute}" if self.attribute else str(self.path)

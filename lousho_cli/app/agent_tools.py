@@ -1,0 +1,158 @@
+"""The tools of an agent file, ready to be called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from lousho_cli.app.agent_files import PRESETS
+from lousho_cli.app.agent_spec import AgentFile, ProviderSpec, ToolEntry
+from lousho_cli.app.documents import INVALID
+from lousho_cli.app.python_targets import load_attribute
+from lousho_cli.domain.approvals import Question
+from lousho_cli.errors import ConfigurationError
+from lousho_cli.ports.tool import Issue, Tool, ToolContext
+
+
+def build_tools(agent: AgentFile) -> list[Tool]:
+    """The tools of an agent file, in its order, with its approvals applied. Loads the Python files it names.
+
+    Raises:
+        ConfigurationError: a tool can not be made; ``field`` is its path in the file.
+    """
+    tools: list[Tool] = []
+    for entry in agent.tools:
+        tool = _built(entry, agent)
+        if any(tool.name == other.name for other in tools):
+            raise ConfigurationError(f"{entry.field}: another tool is called {tool.name} already", field=entry.field, code=INVALID)
+        tools.append(tool)
+    gated = agent.policy.requires_approval
+    return [Gated(tool) if gated is True or (gated and tool.name in gated) else tool for tool in tools]
+
+
+def _built(entry: ToolEntry, agent: AgentFile) -> Tool:
+    makers = {"builtin": _builtin, "command": _command, "python": _python, "object": _object}
+    try:
+        return makers[entry.kind](entry, agent)
+    except ConfigurationError as error:
+        if error.field.startswith(entry.field):
+            raise
+        inner = {"command": ".input", "python": ".python"}.get(entry.kind, "")
+        where = entry.field + inner + (f".{error.field}" if inner == ".input" and error.field else "")
+        raise ConfigurationError(f"{where}: {error.detail}", field=where, code=INVALID, hint=error.hint) from error
+
+
+def _builtin(entry: ToolEntry, agent: AgentFile) -> Tool:
+    from lousho_cli.tools.builtin import BUILTINS
+
+    options: dict[str, Any] = {"needs_approval": entry.needs_approval, "replay": entry.replay}
+    if entry.timeout_ms is not None:
+        options["timeout_ms"] = entry.timeout_ms
+    if entry.name == "shell":
+        options["hidden"] = _key_variables(agent)
+    return BUILTINS[entry.name or ""](agent.workspace, **options)
+
+
+def _key_variables(agent: AgentFile) -> tuple[str, ...]:
+    """The variables with keys of models: a command that a model chose must not print them into the log."""
+    own = agent.provider.api_key_env if isinstance(agent.provider, ProviderSpec) else ""
+    return tuple({name for _, name in PRESETS.values() if name} | {"ANTHROPIC_API_KEY"} | ({own} if own else set()))
+
+
+def _command(entry: ToolEntry, agent: AgentFile) -> Tool:
+    from lousho_cli.tools.command import CommandTool
+    from lousho_cli.tools.running import DEFAULT_TIMEOUT_MS
+
+    return CommandTool(
+        entry.name or "",
+        entry.description or "",
+        entry.command,
+        entry.input,
+        agent.folder,
+        replay=entry.replay,
+        needs_approval=bool(entry.needs_approval),
+        timeout_ms=entry.timeout_ms or DEFAULT_TIMEOUT_MS,
+        env=entry.env,
+    )
+
+
+def _python(entry: ToolEntry, agent: AgentFile) -> Tool:
+    found = load_attribute(entry.target, agent.folder, f"{entry.field}.python")
+    return _tool_of(found, entry)
+
+
+def _object(entry: ToolEntry, agent: AgentFile) -> Tool:
+    return _tool_of(entry.object, entry)
+
+
+def _tool_of(value: Any, entry: ToolEntry) -> Tool:
+    """A function, a tool, or a dictionary of a tool's parts; the entry's own words come first."""
+    from lousho_cli.tools.function import function_tool
+    from lousho_cli.tools.schema import SchemaTool
+
+    if isinstance(value, Mapping) and callable(value.get("execute")):
+        schema: Mapping[str, Any] = next((value[key] for key in ("input", "schema", "parameters") if key in value), {})
+        tool: Tool = SchemaTool(
+            entry.name or value.get("name", ""),
+            entry.description or value.get("description", ""),
+            schema,
+            value["execute"],
+            entry.replay or value.get("replay"),
+            value.get("needs_approval", False) if entry.needs_approval is None else entry.needs_approval,
+        )
+        return tool
+    if hasattr(value, "call") and hasattr(value, "schema"):
+        changed = {name: item for name in ("name", "description", "replay", "needs_approval") if (item := getattr(entry, name)) is not None}
+        return Renamed(value, changed) if changed and entry.kind == "python" else value
+    if not callable(value):
+        raise ConfigurationError(f"{entry.target or value!r} is no function and no tool", field="")
+    return function_tool(
+        value, name=entry.name, description=entry.description, replay=entry.replay, needs_approval=bool(entry.needs_approval)
+    )
+
+
+class Renamed:
+    """A tool under another name, description, replay or approval; everything else is the tool's own."""
+
+    def __init__(self, tool: Tool, changed: Mapping[str, Any]) -> None:
+        self._tool = tool
+        self.name: str = changed.get("name", tool.name)
+        self.description: str = changed.get("description", tool.description)
+        self.replay: Literal["safe", "never"] | None = changed.get("replay", tool.replay)
+        self.needs_approval: Any = changed.get("needs_approval", tool.needs_approval)
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        return self._tool.schema
+
+    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
+        return self._tool.validate(args)
+
+    def question(self, args: Any) -> Question | None:
+        return self._tool.question(args)
+
+    async def call(self, args: Any, context: ToolContext) -> Any:
+        return await self._tool.call(args, context)
+
+    async def reap(self, pid: int, started: str) -> bool:
+        return await self._tool.reap(pid, started)
+
+
+class Gated(Renamed):
+    """A tool that a policy puts behind an approval. The tool's own refusal still stands."""
+
+    def __init__(self, tool: Tool) -> None:
+        own = tool.needs_approval
+        super().__init__(tool, {"needs_approval": _asking(own) if callable(own) else True})
+
+
+def _asking(own: Any) -> Any:
+    async def needs_approval(args: Any) -> Any:
+        outcome = own(args)
+        if inspect.isawaitable(outcome):
+            outcome = await outcome
+        denied = outcome == "deny" or (isinstance(outcome, Mapping) and "deny" in outcome)
+        return outcome if denied else True
+
+    return needs_approval

@@ -1,0 +1,66 @@
+"""Two sessions, or two checkpoints, side by side."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lousho_cli.app.showing import Point, read_point
+from lousho_cli.core.alignment import Change
+from lousho_cli.core.compare import Drift, Mode, compare_trajectories
+from lousho_cli.core.trajectory import Comparable, Step
+from lousho_cli.ports.log_store import LogStore
+
+
+class TokenTotals(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Tokens of both sides."""
+
+    a: int
+    b: int
+
+
+class Compared(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Two sessions step by step. ``diverged_at`` is left out when no step differs.
+
+    ``drift`` is the table an eval prints, ``changes`` every difference between paired steps,
+    ``matches`` whether b passes for a under ``mode``.
+    """
+
+    a: tuple[Step, ...]
+    b: tuple[Step, ...]
+    drift: tuple[Drift, ...]
+    changes: tuple[Change, ...]
+    mode: Mode
+    matches: bool
+    tokens: TokenTotals
+    diverged_at: int | None = None
+
+
+async def compare(store: LogStore | None, a: str, b: str, *, mode: Mode = "strict") -> tuple[Compared, tuple[Point, Point]]:
+    """How ``b`` differs from ``a``, and what the two addresses meant.
+
+    Raises:
+        ConfigurationError: one is no address, or there is no such mode.
+        NotFoundError: one is not there.
+    """
+    left, right = await read_point(store, a), await read_point(store, b)
+    found = compare_trajectories(_comparable(left), _comparable(right), mode=mode)
+    compared = Compared(
+        a=found.a,
+        b=found.b,
+        drift=found.drift,
+        changes=found.changes,
+        diverged_at=found.diverged_at,
+        mode=mode,
+        matches=found.matches,
+        tokens=TokenTotals(a=_tokens(left), b=_tokens(right)),
+    )
+    return compared, (left, right)
+
+
+def _comparable(point: Point) -> Comparable:
+    checkpoint = point.checkpoint
+    return checkpoint if checkpoint is not None else tuple(point.loaded.session.messages)
+
+
+def _tokens(point: Point) -> int:
+    return (point.mark or point.loaded.session).usage.total_tokens

@@ -1,0 +1,57 @@
+"""Removing a session, whole or all but its ring."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lousho_cli.app.sessions import not_found, resolve
+from lousho_cli.errors import ConfigurationError, SessionAwaitingApprovalError, SessionBusyError
+from lousho_cli.ports.log_store import LogStore
+
+
+class Deletion(msgspec.Struct, frozen=True):
+    """What was removed, or would be: ``deleted`` is False for a dry run."""
+
+    session: str
+    keep_history: bool
+    deleted: bool
+    messages: int
+
+
+async def plan_deletion(store: LogStore | None, name: str, *, keep_history: bool = False, force: bool = False) -> Deletion:
+    """What ``delete`` would do; writes nothing.
+
+    Raises:
+        NotFoundError, AmbiguousError, ConfigurationError: no session, or not one, is meant.
+        SessionAwaitingApprovalError: it waits for a person and ``force`` is not given.
+        SessionBusyError: somebody drives it.
+    """
+    session_id = await resolve(store, name)
+    if store is None:
+        raise not_found(name, ())
+    head = await store.head(session_id)
+    if head is not None and head.waits_for is not None and not force:
+        waiting = SessionAwaitingApprovalError(session_id, head.waits_for.id, head.waits_for.kind)
+        waiting.hint = f"Decide it first: lousho approve {head.waits_for.id} (or reject, or answer), or delete it with --force."
+        raise waiting
+    owner = await store.owner(session_id)
+    if owner is not None:
+        raise SessionBusyError(session_id, owner.describe(), hint=f"Stop it first: lousho abort {session_id}")
+    return Deletion(session_id, keep_history, deleted=False, messages=head.messages if head else 0)
+
+
+async def delete(store: LogStore, plan: Deletion) -> Deletion:
+    """Does what ``plan_deletion`` said.
+
+    Raises:
+        SessionBusyError: somebody drives it by now.
+        StorageError: it can not be written.
+    """
+    if plan.keep_history:
+        views = getattr(store, "checkpoints", None)
+        if views is None:
+            raise ConfigurationError("this store keeps no history by itself", field="keep_history")
+        await views.delete(plan.session, keep_history=True)
+    else:
+        await store.delete(plan.session)
+    return msgspec.structs.replace(plan, deleted=True)

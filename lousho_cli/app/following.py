@@ -1,0 +1,79 @@
+"""The log of a session as it grows, for who looks on from another terminal or host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core.fold import fold
+from lousho_cli.domain.records import Batch, Foreign, Record
+from lousho_cli.domain.session import Session
+from lousho_cli.ports.log_store import Hole, LogStore
+
+WATCH_MS = 1_000
+"""How long one wait for news lasts before the owner is looked at again."""
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """A place in a log: the batch, and the record in it from 0. ``--since`` takes its seq."""
+
+    seq: int
+    index: int
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """One record of a log. ``type`` is its tag, ``record`` the rest of it."""
+
+    cursor: Cursor
+    at: str
+    epoch: int
+    type: str
+    record: dict[str, Any]
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Batches that are missing from the log."""
+
+    hole: Hole
+
+
+async def follow(store: LogStore, session_id: str, since: int = 0) -> AsyncIterator[Followed | Gap]:
+    """Every record behind ``since``, then each new one, until the run has ended and nobody drives the session.
+
+    Args:
+        since: the seq of the last batch already known; 0 for none.
+
+    Raises:
+        StorageError: it can not be read.
+    """
+    session: Session = Session()
+    seen, after = since, 0
+    gaps: set[int] = set()
+    while True:
+        driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
+        read = await store.read(session_id, after)
+        session = fold(read.batches, session)
+        for hole in read.holes:
+            if hole.first not in gaps:
+                gaps.add(hole.first)
+                yield Gap(hole)
+        for batch in read.batches:
+            after = batch.seq
+            if batch.seq > seen:
+                for followed in followed_of(batch):
+                    yield followed
+        if session.outcome is not None and not driven:
+            return
+        await store.watch(session_id, after, WATCH_MS)
+
+
+def followed_of(batch: Batch) -> list[Followed]:
+    """The records of a batch, each with its cursor."""
+    return [Followed(Cursor(batch.seq, index), batch.at, batch.epoch, *_split(record)) for index, record in enumerate(batch.records)]
+
+
+def _split(record: Record | Foreign) -> tuple[str, dict[str, Any]]:
+    fields: dict[str, Any] = msgspec.json.decode(record.raw) if isinstance(record, Foreign) else msgspec.to_builtins(record)
+    return fields.pop("type"), fields

@@ -1,0 +1,50 @@
+"""Reading one session: its log folded, and what is wrong with it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lousho_cli.app.sessions import not_found
+from lousho_cli.core.fold import fold
+from lousho_cli.core.states import session_from
+from lousho_cli.domain.records import FORMAT
+from lousho_cli.domain.session import Session
+from lousho_cli.ports.log_store import Hole, LogStore
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A session as its log stands."""
+
+    id: str
+    session: Session
+    holes: tuple[Hole, ...] = ()
+
+    @property
+    def newer(self) -> str:
+        """What in it a newer version wrote, in words; '' for nothing."""
+        if self.session.format > FORMAT:
+            return f"session {self.id} was written by a newer version (format {self.session.format}); what this one knows is shown"
+        if self.session.unknown:
+            return f"session {self.id} holds records of a newer version: {', '.join(self.session.unknown)}"
+        return ""
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What is missing from it, in words."""
+        return tuple(f"batches {hole.first} to {hole.last} are missing: {hole.detail}" for hole in self.holes)
+
+
+async def load(store: LogStore, session_id: str) -> Loaded:
+    """A session, folded from its snapshot and the records behind it.
+
+    Raises:
+        NotFoundError: its log is empty or was never there.
+        StorageError: it can not be read.
+    """
+    state = await store.load_snapshot(session_id)
+    base = session_from(state) if state is not None else None
+    read = await store.read(session_id, base.seq if base is not None else 0)
+    session = fold(read.batches, base)
+    if session.seq == 0 and not read.holes:
+        raise not_found(session_id, ())
+    return Loaded(session_id, session, read.holes)

@@ -1,0 +1,96 @@
+"""What several functions of ``app`` give back: runs, what waits, forks, checks.
+
+Each is the ``data`` of a command's JSON, field for field; a field with a default is left out when
+there is nothing to say. ``lousho schema NAME`` is made from these types and from those that stand
+beside their one function (``sessions``, ``histories``, ``showing``, …). Fields are only ever added.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.domain.agent import AgentDrift
+from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.usage import ModelUsage, RunUsage
+
+Status = Literal["in-progress", "awaiting-approval", "finished"]
+Outcome = Literal["completed", "failed", "aborted"]
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a run used so far. ``cost_usd`` is left out where a price is unknown."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    model_calls: int
+    estimated: bool
+    cost_usd: float | None = None
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
+    by_model: dict[str, ModelUsage] = {}
+
+
+class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One thing that waits for a person."""
+
+    id: str
+    session: str
+    tool: str
+    args: Any
+    digest: str
+    created_at: str
+    kind: str
+    path: tuple[str, ...]
+    expires_at: str | None = None
+    question: str | None = None
+    options: tuple[str, ...] = ()
+
+
+class RunFailure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Why a run did not come to its end."""
+
+    message: str
+    code: str | None = None
+
+
+class RunDone(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A run that came back: ended, paused or stopped."""
+
+    session: str
+    status: Status
+    finish_reason: str
+    text: str
+    steps: int
+    usage: Usage
+    outcome: Outcome | None = None
+    approval_id: str | None = None
+    error: RunFailure | None = None
+
+
+class Forked(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A fork that was made."""
+
+    session: str
+    step: int
+    parent: str
+
+
+class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What resuming a session would do."""
+
+    session: str
+    verdict: Literal["missing-tool", "drift", "in-doubt", "needs-person", "safe"]
+    will_run: tuple[ToolCall, ...]
+    in_doubt: tuple[ToolCall, ...]
+    drift: AgentDrift | None = None
+    first_request_tokens: int | None = None
+    approval_id: str | None = None
+    missing_tools: tuple[str, ...] = ()
+
+
+def usage_of(usage: RunUsage) -> Usage:
+    """Running totals as they are shown."""
+    return Usage(**{name: getattr(usage, name) for name in Usage.__struct_fields__})

@@ -1,0 +1,100 @@
+"""JSON Schemas of what lousho prints and reads, made from the types themselves, so that they can not disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lousho_cli.app.suggestions import nearest
+from lousho_cli.errors import NotFoundError
+
+_RUN_LIKE = ("run", "resume", "approve", "reject", "answer")
+_DATA = ("list", "pending", "history", "show", "fork", "diff", "resume-check", "fsck", "delete", "doctor", "config", "follow")
+NAMES = tuple(sorted((*_RUN_LIKE, *_DATA, "agent", "envelope", "error")))
+"""What ``schema_of`` knows."""
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema behind a name: of a command's ``data``, of the envelope, of an error, of an agent file.
+
+    Raises:
+        NotFoundError: there is no such schema; ``kept`` lists the names.
+    """
+    if name not in NAMES:
+        near = nearest(name, NAMES)
+        hint = f"Did you mean {near}? " if near else ""
+        raise NotFoundError(
+            f"there is no schema {name}", kept=NAMES, code="LOUSHO_SCHEMA_NOT_FOUND", hint=f"{hint}Known are {', '.join(NAMES)}."
+        )
+    if name == "agent":
+        return {"$schema": _DIALECT, **_agent_schema()}
+    if name in ("envelope", "error"):
+        return {"$schema": _DIALECT, **(_ENVELOPE if name == "envelope" else _ERROR)}
+    import msgspec
+
+    title = "a line of lousho follow --json" if name == "follow" else f"data of lousho {name.replace('-check', ' --check')} --json"
+    return {"$schema": _DIALECT, "title": title, **msgspec.json.schema(_type_of(name))}
+
+
+def _type_of(name: str) -> Any:
+    from lousho_cli.app import checking, comparing, config, deleting, doctor, following, histories, results, sessions, showing
+
+    if name in _RUN_LIKE:
+        return results.RunDone
+    types: dict[str, Any] = {
+        "list": list[sessions.Listed],
+        "pending": list[results.PendingItem],
+        "history": list[histories.HistoryEntry],
+        "show": showing.Shown,
+        "fork": results.Forked,
+        "diff": comparing.Compared,
+        "resume-check": results.ResumeCheck,
+        "fsck": list[checking.Finding],
+        "follow": following.Followed,
+        "delete": deleting.Deletion,
+        "doctor": list[doctor.Check],
+        "config": list[config.Setting],
+    }
+    return types[name]
+
+
+def _agent_schema() -> dict[str, Any]:
+    from lousho_cli.app.agent_schema import agent_file_json_schema
+
+    return agent_file_json_schema()
+
+
+_ENVELOPE: dict[str, Any] = {
+    "title": "what --json prints",
+    "type": "object",
+    "properties": {
+        "schema": {"const": 1},
+        "command": {"type": "string"},
+        "data": {},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["schema", "command", "data", "warnings"],
+}
+
+_ERROR: dict[str, Any] = {
+    "title": "what --json prints for an error",
+    "type": "object",
+    "properties": {
+        "schema": {"const": 1},
+        "command": {"type": "string"},
+        "error": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "hint": {"type": "string"},
+                "retryable": {"type": "boolean"},
+                "session": {"type": ["string", "null"]},
+                "step": {"type": ["integer", "null"]},
+            },
+            "required": ["code", "message", "hint", "retryable", "session", "step"],
+        },
+    },
+    "required": ["schema", "command", "error"],
+}

@@ -1,0 +1,152 @@
+"""Sessions in a store: the list, and finding one by its id or the beginning of it. From heads alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from lousho_cli.app.results import Outcome, PendingItem, Status
+from lousho_cli.app.sync import run_now
+from lousho_cli.app.wiring import open_store
+from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.domain.heads import Head
+from lousho_cli.errors import AmbiguousError, NotFoundError
+from lousho_cli.ports.log_store import LogStore
+
+_NAMED = 20  # how many ids an error lists before it only counts
+
+
+class Listed(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One session in a list."""
+
+    id: str
+    agent: str
+    status: Status
+    attempts: int
+    step: int
+    updated_at: str
+    messages: int
+    outcome: Outcome | None = None
+    error: str | None = None
+    waits_for: PendingItem | None = None
+    parent: str | None = None
+    created_at: str = ""
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Sessions, newest first: those asked for, how many there are in all, and the damaged ones as (id, what is wrong)."""
+
+    sessions: tuple[Listed, ...] = ()
+    total: int = 0
+    damaged: tuple[tuple[str, str], ...] = ()
+
+
+def heads_here(flag: str | None) -> Sequence[Head]:
+    """The heads of the store that is meant, in no order; none without a store."""
+    store = open_store(flag, create=False)
+    return run_now(store.heads).heads if store is not None else ()
+
+
+async def list_sessions(
+    store: LogStore | None,
+    *,
+    status: str | None = None,
+    agent: str | None = None,
+    since: str | None = None,
+    limit: int | None = None,
+) -> Listing:
+    """The sessions of a store, newest first.
+
+    Args:
+        store: None stands for an empty one.
+        status, agent: only those; None means any.
+        since: only those touched at or after this UTC time.
+        limit: at most so many; None means all. ``total`` counts without it.
+    """
+    if store is None:
+        return Listing()
+    found = await store.heads()
+    heads = [
+        head
+        for head in found.heads
+        if (status is None or head.status == status)
+        and (agent is None or head.agent == agent)
+        and (since is None or head.updated_at >= since)
+    ]
+    heads.sort(key=lambda head: (head.updated_at, head.id), reverse=True)
+    return Listing(tuple(map(listed, heads[:limit])), len(heads), found.damaged)
+
+
+def listed(head: Head) -> Listed:
+    """A head as it is listed."""
+    return Listed(
+        id=head.id,
+        agent=head.agent,
+        status=head.status,
+        outcome=head.outcome,
+        error=head.error,
+        attempts=head.attempts,
+        step=head.step,
+        waits_for=pending_item(head) if head.waits_for else None,
+        created_at=head.created_at,
+        updated_at=head.updated_at,
+        messages=head.messages,
+        parent=head.parent,
+    )
+
+
+def pending_item(head: Head) -> PendingItem | None:
+    """What a session waits for, None when it does not wait."""
+    wait = head.waits_for
+    if wait is None:
+        return None
+    return PendingItem(
+        id=wait.id,
+        session=head.id,
+        tool=wait.tool,
+        args=wait.args,
+        digest=wait.digest,
+        created_at=wait.created_at,
+        kind=wait.kind,
+        path=wait.path,
+        expires_at=wait.expires_at,
+        question=wait.question,
+        options=wait.options,
+    )
+
+
+async def resolve(store: LogStore | None, name: str) -> str:
+    """The id of the session that ``name`` means: an exact id, else the only one that begins so.
+
+    Raises:
+        ConfigurationError: it may not be an id.
+        AmbiguousError: several begin so; ``kept`` lists them.
+        NotFoundError: none does; ``kept`` lists what there is.
+    """
+    check_session_id(name)
+    if store is None:
+        raise not_found(name, ())
+    if await store.head(name) is not None:
+        return name
+    heads = await store.heads()
+    ids = sorted({head.id for head in heads.heads} | {log_id for log_id, _ in heads.damaged})
+    if name in ids:
+        return name
+    matches = [one for one in ids if one.startswith(name)]
+    if len(matches) > 1:
+        raise AmbiguousError(f"{name} is the beginning of {len(matches)} sessions", kept=matches, hint=_named("They are", matches))
+    if not matches:
+        raise not_found(name, ids)
+    return matches[0]
+
+
+def not_found(name: str, ids: Sequence[str]) -> NotFoundError:
+    """The error for a session that is not there, listing those that are."""
+    hint = _named("There is", ids) if ids else "There is no session here yet; begin with: lousho run"
+    return NotFoundError(f"there is no session {name}", kept=ids, code="LOUSHO_SESSION_NOT_FOUND", hint=hint)
+
+
+def _named(what: str, ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"{what}: {', '.join(ids[:_NAMED])}{more}."

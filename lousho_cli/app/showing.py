@@ -1,0 +1,185 @@
+"""One session, or one checkpoint of it, whole."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.app.addresses import Address, checkpoint_not_found, find_mark, parse_address
+from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.results import Outcome, PendingItem, Status, Usage, usage_of
+from lousho_cli.app.sessions import not_found, resolve
+from lousho_cli.core.checkpoints import checkpoint_at
+from lousho_cli.core.fold import fold
+from lousho_cli.domain.agent import Fingerprint
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.messages import Message, Part, Reasoning, ToolCall
+from lousho_cli.domain.session import Marked, Session
+from lousho_cli.ports.log_store import LogStore
+
+
+class ShownMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One message of a transcript. A tool's result is the JSON text the model got."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | tuple[Part, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    is_error: bool = False
+    reasoning: tuple[Reasoning, ...] = ()
+    metadata: dict[str, Any] | None = None
+
+
+class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A session, or one checkpoint of it when ``address`` is there."""
+
+    session: str
+    status: Status
+    step: int
+    finish_reason: str
+    messages: tuple[ShownMessage, ...]
+    usage: Usage
+    business_state: Any
+    fingerprint: Fingerprint | None
+    agent: str
+    updated_at: str
+    seq: int
+    tools: tuple[str, ...]
+    address: str | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+    parent: str | None = None
+    parent_step: int | None = None
+    waits_for: PendingItem | None = None
+    pending_calls: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+class Point:
+    """A session as an address means it: its log's end, a kept checkpoint, or its log up to a seq."""
+
+    def __init__(self, loaded: Loaded, address: Address, mark: Marked | None = None) -> None:
+        self.loaded = loaded
+        self.address = address
+        self.mark = mark
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """What the seed's contracts see of it; None before the first mark."""
+        mark = self.mark or self.loaded.session.latest
+        return checkpoint_at(self.loaded.id, mark) if mark is not None else None
+
+
+async def read_point(store: LogStore | None, text: str) -> Point:
+    """What an address means in a store.
+
+    Raises:
+        ConfigurationError: it is no address.
+        NotFoundError: there is no such session or checkpoint; what there is is listed.
+    """
+    address = parse_address(text)
+    session_id = await resolve(store, address.session)
+    if store is None:
+        raise not_found(address.session, ())
+    if address.seq is not None:
+        return Point(await _load_until(store, session_id, address.seq), address)
+    loaded = await load(store, session_id)
+    return Point(loaded, address, find_mark(session_id, loaded.session, address) if address.is_point else None)
+
+
+async def _load_until(store: LogStore, session_id: str, seq: int) -> Loaded:
+    read = await store.read(session_id)
+    batches = [batch for batch in read.batches if batch.seq <= seq]
+    if not batches or batches[-1].seq != seq:
+        whole = fold(read.batches)
+        raise checkpoint_not_found(session_id, whole, f"no batch {seq} in its log (its last is {read.head})")
+    return Loaded(session_id, fold(batches), read.holes)
+
+
+async def show(store: LogStore | None, text: str) -> tuple[Shown, Loaded]:
+    """What an address means, ready to be shown, and the session it was read from (for its damage).
+
+    Raises:
+        ConfigurationError, NotFoundError: as ``read_point``.
+    """
+    point = await read_point(store, text)
+    if point.mark is not None:
+        return _shown_mark(point.loaded, point.mark), point.loaded
+    return _shown_session(point.loaded, point.address), point.loaded
+
+
+def _shown_session(loaded: Loaded, address: Address) -> Shown:
+    session = loaded.session
+    behind = tuple(session.turn.results.values()) if session.turn else ()
+    return Shown(
+        session=loaded.id,
+        status=session.status,
+        outcome=session.outcome,
+        error=session.error,
+        step=session.step,
+        finish_reason=session.finish_reason,
+        messages=tuple(map(message_of, (*session.messages, *behind, *session.held))),
+        usage=usage_of(session.usage),
+        business_state=session.business_state,
+        fingerprint=session.run.fingerprint,
+        agent=session.agent or session.run.agent_id,
+        updated_at=session.updated_at,
+        seq=session.seq,
+        tools=session.run.offered,
+        address=str(address) if address.is_point else None,
+        parent=session.parent.session if session.parent else None,
+        parent_step=session.parent.step if session.parent else None,
+        waits_for=_waits(loaded.id, session.wait),
+        pending_calls=tuple(call.id for call in session.pending),
+        damage=loaded.damage,
+    )
+
+
+def _shown_mark(loaded: Loaded, mark: Marked) -> Shown:
+    session: Session = loaded.session
+    waits = session.wait if session.wait and session.wait.id == mark.approval_id else None
+    return Shown(
+        session=loaded.id,
+        status=mark.status,
+        step=mark.step,
+        finish_reason=mark.finish_reason,
+        messages=tuple(map(message_of, (*mark.messages, *mark.held))),
+        usage=usage_of(mark.usage),
+        business_state=mark.business_state,
+        fingerprint=mark.run.fingerprint,
+        agent=session.agent or mark.run.agent_id,
+        updated_at=mark.at,
+        seq=mark.seq,
+        tools=mark.run.offered,
+        address=f"{loaded.id}@{mark.address}",
+        parent=session.parent.session if session.parent else None,
+        parent_step=session.parent.step if session.parent else None,
+        waits_for=_waits(loaded.id, waits),
+        damage=loaded.damage,
+    )
+
+
+def _waits(session_id: str, wait: PendingApproval | None) -> PendingItem | None:
+    if wait is None:
+        return None
+    return PendingItem(
+        id=wait.id,
+        session=session_id,
+        tool=wait.tool_name,
+        args=wait.args,
+        digest=wait.digest,
+        created_at=wait.created_at,
+        kind=wait.kind,
+        path=wait.path,
+        expires_at=wait.expires_at,
+        question=wait.question.text if wait.question else None,
+        options=wait.question.options if wait.question else (),
+    )
+
+
+def message_of(message: Message) -> ShownMessage:
+    """A message as it is shown."""
+    return ShownMessage(**{name: getattr(message, name) for name in ShownMessage.__struct_fields__})

@@ -1,0 +1,52 @@
+"""``lousho delete``: remove a session."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lousho_cli.cli.exits import Exit
+from lousho_cli.cli.face import Face, face_of
+from lousho_cli.cli.options import DryRun, Force, Session, Yes
+
+EXAMPLES = (
+    "lousho delete trip                    asks, then removes the session",
+    "lousho delete trip --yes              without asking, for scripts",
+    "lousho delete trip --keep-history     keeps its checkpoints; the next message starts over",
+)
+
+
+def run(
+    ctx: typer.Context,
+    session: Session,
+    keep_history: Annotated[bool, typer.Option("--keep-history", help="Keep its checkpoints.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    force: Force = False,
+) -> int:
+    """Remove a session. One that waits for a person is refused unless --force is given."""
+    import asyncio
+
+    return asyncio.run(_delete(face_of(ctx), session, keep_history=keep_history, dry_run=dry_run, yes=yes, force=force))
+
+
+async def _delete(face: Face, name: str, *, keep_history: bool, dry_run: bool, yes: bool, force: bool) -> int:
+    from lousho_cli.app.deleting import delete, plan_deletion
+    from lousho_cli.app.sessions import not_found
+    from lousho_cli.app.wiring import open_store
+
+    store = open_store(face.store, create=False)
+    plan = await plan_deletion(store, name, keep_history=keep_history, force=force)
+    if store is None:
+        raise not_found(name, ())
+    what = f"session {plan.session} ({plan.messages} messages{', its history is kept' if keep_history else ''})"
+    if dry_run:
+        face.answer(plan, text=lambda: face.out.line(f"would delete {what}"), quiet=plan.session)
+        return Exit.DONE
+    if not yes and not face.confirm(f"Delete {what}?", flag="--yes"):
+        face.err.note("nothing was deleted")
+        return Exit.FAILED
+    done = await delete(store, plan)
+    face.answer(done, text=lambda: face.out.line(f"deleted {what}"), quiet=plan.session)
+    return Exit.DONE

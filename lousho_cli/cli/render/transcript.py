@@ -1,0 +1,78 @@
+"""A session or a checkpoint as text: a head, then message by message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lousho_cli.cli.output import Output, json_text
+
+
+def transcript(out: Output, shown: Any, *, content: bool) -> None:
+    """Shows it.
+
+    Args:
+        content: whether texts, arguments, results and state are shown, or only how long they are.
+    """
+    _head(out, shown)
+    for number, message in enumerate(shown.messages, 1):
+        out.line()
+        _message(out, number, message, content=content)
+    if shown.business_state is not None:
+        out.line()
+        state = json_text(shown.business_state)
+        out.line("state", "bold")
+        out.line(f"  {state}" if content else f"  {len(state)} characters")
+
+
+def _head(out: Output, shown: Any) -> None:
+    rows = [
+        ("session", shown.address or shown.session),
+        ("agent", shown.agent or "-"),
+        ("status", shown.status + (f", {shown.outcome}" if shown.outcome else "")),
+        ("finish", shown.finish_reason),
+        ("step", str(shown.step)),
+        ("usage", _usage(shown.usage)),
+        ("tools", ", ".join(shown.tools) or "-"),
+        ("fingerprint", shown.fingerprint.hash if shown.fingerprint else "-"),
+        ("saved", f"{shown.updated_at}, seq {shown.seq}"),
+    ]
+    if shown.error:
+        rows.append(("error", shown.error))
+    if shown.parent:
+        rows.append(("parent", f"{shown.parent}, step {shown.parent_step}"))
+    if shown.waits_for:
+        rows.append(("waits for", f"{shown.waits_for.tool} ({shown.waits_for.id})"))
+    if shown.pending_calls:
+        rows.append(("unanswered", ", ".join(shown.pending_calls)))
+    for name, value in rows:
+        out.line(f"{name + ':':<13}{value}")
+
+
+def _usage(usage: Any) -> str:
+    cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
+    guessed = ", estimated" if usage.estimated else ""
+    return f"{usage.input_tokens} in, {usage.output_tokens} out, {usage.model_calls} calls{cost}{guessed}"
+
+
+def _message(out: Output, number: int, message: Any, *, content: bool) -> None:
+    label = f"[{number}] {message.role}"
+    if message.role == "tool":
+        label += f" {message.tool_name or ''} {message.tool_call_id or ''}" + (" error" if message.is_error else "")
+    out.line(label.rstrip(), "bold")
+    text = message.content if isinstance(message.content, str) else "\n".join(map(_part, message.content))
+    if text:
+        _indented(out, text if content else f"{len(text)} characters")
+    for call in message.tool_calls:
+        _indented(out, f"-> {call.name}({call.arguments if content else '…'}) {call.id}")
+
+
+def _part(part: Any) -> str:
+    if hasattr(part, "text"):
+        return str(part.text)
+    data = part.image if hasattr(part, "image") else part.data
+    return f"<{part.mime_type or 'image'}, {len(data)} characters>"
+
+
+def _indented(out: Output, text: str) -> None:
+    for line in text.split("\n"):
+        out.line(f"  {line}")

@@ -1,0 +1,87 @@
+"""Addresses: how a person names a session, one of its checkpoints, or any point of its log.
+
+trip         the session
+trip@3       the newest kept entry of step 3, of the newest run that has one
+trip@3.1     the first entry of that step
+trip@2/3     step 3 of run 2; trip@2/3.1 its first entry
+trip#128     the log up to seq 128
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.domain.session import Marked, Session
+from lousho_cli.errors import ConfigurationError, NotFoundError
+
+_POINT = re.compile(r"(?:(\d{1,9})/)?(\d{1,9})(?:\.(\d{1,9}))?\Z")
+_SEQ = re.compile(r"\d{1,15}\Z")
+
+CHECKPOINT_NOT_FOUND = "LOUSHO_CHECKPOINT_NOT_FOUND"
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A session, or a point in it: either ``step`` (with ``run`` and ``n`` where given) or ``seq``."""
+
+    session: str
+    step: int | None = None
+    run: int | None = None
+    n: int | None = None
+    seq: int | None = None
+
+    @property
+    def is_point(self) -> bool:
+        return self.step is not None or self.seq is not None
+
+    def __str__(self) -> str:
+        if self.seq is not None:
+            return f"{self.session}#{self.seq}"
+        if self.step is None:
+            return self.session
+        return f"{self.session}@{'' if self.run is None else f'{self.run}/'}{self.step}{'' if self.n is None else f'.{self.n}'}"
+
+
+def parse_address(text: str) -> Address:
+    """Reads an address.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    mark = re.search("[@#]", text)
+    if mark is None:
+        return Address(check_session_id(text))
+    session, point = check_session_id(text[: mark.start()]), text[mark.end() :]
+    if mark[0] == "#" and _SEQ.match(point):
+        return Address(session, seq=int(point))
+    found = _POINT.match(point) if mark[0] == "@" else None
+    if found is None:
+        raise ConfigurationError(f"{text!r} is no address", field="address", hint="Use SESSION@3, SESSION@3.1, SESSION@R/3 or SESSION#128.")
+    run, step, n = found.groups()
+    return Address(session, step=int(step), run=None if run is None else int(run), n=None if n is None else int(n))
+
+
+def find_mark(session_id: str, session: Session, address: Address) -> Marked:
+    """The kept checkpoint that an address by step means.
+
+    Raises:
+        NotFoundError: none is kept there; ``kept`` lists the steps that are.
+    """
+    for mark in reversed(session.marks):
+        if mark.step != address.step or (address.run is not None and mark.run.number != address.run):
+            continue
+        if address.n is None or mark.n == address.n:
+            return mark
+    point = str(address).partition("@")[2]
+    raise checkpoint_not_found(session_id, session, f"no checkpoint {point}")
+
+
+def checkpoint_not_found(session_id: str, session: Session, what: str) -> NotFoundError:
+    """The error for a checkpoint that is not kept, listing the steps that are."""
+    kept = [str(step) for step in sorted({mark.step for mark in session.marks})]
+    listed = f"Kept steps: {', '.join(kept) or 'none'}."
+    if not kept and session.latest is not None:
+        listed = "Kept steps: none, because the history of this session is turned off (history_limit 0)."
+    return NotFoundError(f"session {session_id} has {what}", kept=kept, code=CHECKPOINT_NOT_FOUND, hint=listed)

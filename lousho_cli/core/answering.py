@@ -1,0 +1,43 @@
+"""A person's decision as records: checked against what waits, bound to its digest, expired when too late."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
+from lousho_cli.domain.session import Session
+
+
+def answer_records(session: Session, decision: ApprovalDecision, now: str) -> tuple[r.Record, ...]:
+    """What to record for a decision; nothing when the session does not wait for it (any more).
+
+    The checkpoint that goes with it holds the decision, so that it is there while the call runs.
+    """
+    wait = session.wait
+    if wait is None or wait.id != decision.id:
+        return ()
+    if decision.digest is not None and decision.digest != wait.digest:
+        return ()
+    edited = decision.args is not None
+    answered = r.WaitAnswered(
+        id=decision.id,
+        approved=decision.approved,
+        note=decision.note,
+        args=decision.args,
+        digest=digest_of(decision.args) if edited else None,
+        by=decision.by,
+        expired=expired(wait, now),
+        at=now,
+    )
+    return (answered, r.Mark(session.step))
+
+
+def expired(wait: PendingApproval, now: str) -> bool:
+    """Whether it is too late to decide. A date nobody can read never comes."""
+    if wait.expires_at is None:
+        return False
+    try:
+        return datetime.fromisoformat(now) > datetime.fromisoformat(wait.expires_at)
+    except (ValueError, TypeError):
+        return False

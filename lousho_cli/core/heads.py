@@ -1,0 +1,311 @@
+"""What a list shows of a session, from the session or, record by record, without its transcript.
+
+``head_of`` is the meaning; ``advance`` says the same from a head and the batches behind it, so
+that a list never reads a transcript. For every log, advancing over it gives what ``head_of`` gives
+of its fold. Where that takes the transcript, as a repair may, ``advance`` says so instead of guessing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lousho_cli.core.open_turns import open_turn
+from lousho_cli.core.states import session_from
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.heads import Arrived, Head, Outline, WaitsFor
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.session import Session
+
+
+def head_of(session: Session) -> Head:
+    """The head of a session; its ``id`` and ``wake_at`` are the store's to fill in."""
+    turn, wait = session.turn, session.wait
+    shown = waits_for(wait) if wait is not None else None
+    results = tuple(turn.results) if turn else ()
+    outline = Outline(
+        calls=tuple(call.id for call in turn.calls[turn.done :]) if turn else (),
+        results=results,
+        held=len(session.held),
+        inputs=tuple(session.inputs),
+        waiting={key: arrived(session.inputs[key].messages) for key in session.waiting},
+        wait_call=wait.tool_call_id if wait else None,
+        taken=shown if session.wait_taken else None,
+    )
+    return Head(
+        seq=session.seq,
+        agent=session.agent,
+        path=session.path,
+        harness=session.harness,
+        tenant=session.tenant,
+        parent=session.parent.session if session.parent else None,
+        status=session.status,
+        outcome=session.outcome,
+        error=session.error,
+        attempts=session.attempts,
+        step=session.step,
+        run=session.run.number,
+        messages=len(session.messages) + len(results) + len(session.held),
+        waits_for=None if session.wait_taken else shown,
+        decided=tuple(session.decided),
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+        outline=outline,
+    )
+
+
+def waits_for(approval: PendingApproval) -> WaitsFor:
+    """What a list shows of something that waits."""
+    question = approval.question
+    return WaitsFor(
+        id=approval.id,
+        tool=approval.tool_name,
+        args=approval.args,
+        digest=approval.digest,
+        created_at=approval.created_at,
+        kind=approval.kind,
+        expires_at=approval.expires_at,
+        path=approval.path,
+        question=question.text if question else None,
+        options=question.options if question else (),
+    )
+
+
+def arrived(messages: Sequence[Message]) -> Arrived:
+    """What an input will add once it is applied."""
+    roles = {message.role for message in messages}
+    if not roles & {"assistant", "tool"}:
+        return Arrived(len(messages))
+    if "assistant" not in roles:
+        return Arrived(len(messages), history=True, alone=False)
+    transcript, turn, held = open_turn(messages)
+    if turn is None:
+        return Arrived(len(transcript), history=True)
+    calls = tuple(call.id for call in turn.calls[turn.done :])
+    total = len(transcript) + len(turn.results) + len(held)
+    return Arrived(total, history=True, calls=calls, results=tuple(turn.results), held=len(held))
+
+
+def advance(head: Head, batch: r.Batch) -> Head | None:
+    """The head after one more batch; None where only a fold of the whole log can tell."""
+    return advance_all(head, (batch,))
+
+
+def advance_all(head: Head, batches: Sequence[r.Batch]) -> Head | None:
+    """The head after several more batches; None where only a fold of the whole log can tell."""
+    draft = _Draft(head)
+    for batch in batches:
+        draft.seq, draft.updated_at = batch.seq, batch.at
+        for record in batch.records:
+            handler = _HANDLERS.get(type(record))
+            if handler is not None and handler(draft, record, batch) is False:
+                return None
+    return draft.freeze()
+
+
+class _Draft:
+    """A head being brought up to date. Its fields are those of ``Head`` and of ``Outline``; ``load`` sets them."""
+
+    seq: int
+    agent: str
+    path: str | None
+    harness: str | None
+    tenant: str | None
+    parent: str | None
+    status: Status
+    outcome: r.Outcome | None
+    error: str | None
+    attempts: int
+    step: int
+    run: int
+    messages: int
+    decided: tuple[str, ...]
+    created_at: str
+    updated_at: str
+
+    def __init__(self, head: Head) -> None:
+        self.load(head)
+
+    def load(self, head: Head) -> None:
+        for name in Head.__struct_fields__:
+            setattr(self, name, getattr(head, name))
+        outline = head.outline
+        self.calls, self.results, self.held = outline.calls, outline.results, outline.held
+        self.inputs, self.waiting = outline.inputs, outline.waiting
+        self.wait_call = outline.wait_call
+        self.wait = head.waits_for or outline.taken
+        self.is_taken = outline.taken is not None
+
+    def freeze(self) -> Head:
+        taken = self.wait if self.is_taken else None
+        self.waits_for = None if self.is_taken else self.wait
+        self.outline = Outline(self.calls, self.results, self.held, self.inputs, self.waiting, self.wait_call, taken)
+        return Head(*[getattr(self, name) for name in Head.__struct_fields__])
+
+    def set_wait(self, wait: WaitsFor | None, call: str | None = None) -> None:
+        self.wait, self.wait_call, self.is_taken = wait, call, False
+
+    def decide(self, wait_id: str) -> None:
+        if wait_id not in self.decided:
+            self.decided = (*self.decided, wait_id)
+
+    def no_longer_waiting(self, input_id: str) -> None:
+        if input_id in self.waiting:
+            self.waiting = {key: value for key, value in self.waiting.items() if key != input_id}
+
+
+def _created(d: _Draft, record: r.Created, batch: r.Batch) -> None:
+    d.agent, d.path, d.harness, d.tenant = record.agent, record.path, record.harness, record.tenant
+    d.created_at = d.created_at or batch.at
+
+
+def _forked(d: _Draft, record: r.Forked, batch: r.Batch) -> None:
+    _base(d, record, batch)
+    d.parent, d.created_at = record.parent, batch.at
+
+
+def _base(d: _Draft, record: r.Base | r.Forked, batch: r.Batch) -> None:
+    d.load(head_of(session_from(record.state)))
+    d.seq, d.updated_at = batch.seq, batch.at
+
+
+def _cleared(d: _Draft, _record: r.Cleared, _batch: r.Batch) -> None:
+    d.load(
+        Head(
+            seq=d.seq,
+            agent=d.agent,
+            path=d.path,
+            harness=d.harness,
+            tenant=d.tenant,
+            run=d.run,
+            decided=d.decided,
+            created_at=d.created_at,
+            updated_at=d.updated_at,
+        )
+    )
+
+
+def _input_received(d: _Draft, record: r.InputReceived, _batch: r.Batch) -> None:
+    if record.id not in d.inputs:
+        d.inputs = (*d.inputs, record.id)
+        d.waiting = {**d.waiting, record.id: arrived(record.messages)}
+
+
+def _input_applied(d: _Draft, record: r.InputApplied, _batch: r.Batch) -> bool:
+    new = d.waiting.get(record.id)
+    if new is None:
+        return True
+    d.no_longer_waiting(record.id)
+    if new.history:
+        if not new.alone and d.messages:
+            return False
+        d.calls, d.results, d.held = new.calls, new.results, new.held
+    elif d.calls:
+        d.held += new.messages
+    d.messages += new.messages
+    return True
+
+
+def _input_rejected(d: _Draft, record: r.InputRejected, _batch: r.Batch) -> None:
+    d.no_longer_waiting(record.id)
+
+
+def _input_settled(d: _Draft, record: r.InputSettled, _batch: r.Batch) -> None:
+    d.no_longer_waiting(record.id)
+    d.outcome, d.error = record.outcome, record.error
+
+
+def _run_started(d: _Draft, record: r.RunStarted, _batch: r.Batch) -> None:
+    if record.instructions and d.messages == d.held + len(d.results):
+        d.messages += 1
+    d.run, d.step, d.attempts, d.status = d.run + 1, 0, 1, "in-progress"
+    d.outcome = d.error = None
+    d.set_wait(None)
+
+
+def _run_resumed(d: _Draft, record: r.RunResumed, _batch: r.Batch) -> None:
+    d.attempts = record.attempt
+    d.outcome = d.error = None
+
+
+def _turn(d: _Draft, record: r.Turn, _batch: r.Batch) -> None:
+    d.step += 1
+    d.messages += 1 - len(d.results)
+    d.calls, d.results = tuple(call.id for call in record.message.tool_calls), ()
+
+
+def _splice(d: _Draft, record: r.Splice, _batch: r.Batch) -> bool:
+    new = arrived(record.add)
+    if not (new.history and new.alone):
+        return False
+    transcript = d.messages - len(d.results) - d.held
+    d.messages = len(range(transcript)[: record.keep]) + new.messages + d.held
+    d.calls, d.results = new.calls, new.results
+    d.held = d.held + new.held if new.calls else 0
+    return True
+
+
+def _tool_finished(d: _Draft, record: r.ToolFinished, _batch: r.Batch) -> None:
+    if record.id not in d.calls or record.id in d.results:
+        return
+    d.messages += 1
+    d.results = (*d.results, record.id)
+    if d.wait is not None and d.wait_call == record.id:
+        d.decide(d.wait.id)
+        d.set_wait(None)
+    while d.calls and d.calls[0] in d.results:
+        d.results = tuple(known for known in d.results if known != d.calls[0])
+        d.calls = d.calls[1:]
+    if not d.calls:
+        d.held = 0
+
+
+def _wait_opened(d: _Draft, record: r.WaitOpened, _batch: r.Batch) -> None:
+    d.set_wait(waits_for(record.approval), record.approval.tool_call_id)
+
+
+def _wait_taken(d: _Draft, record: r.WaitTaken, _batch: r.Batch) -> None:
+    if d.wait is not None and d.wait.id == record.id:
+        d.is_taken = True
+        d.decide(record.id)
+
+
+def _wait_put_back(d: _Draft, record: r.WaitPutBack, _batch: r.Batch) -> None:
+    if d.wait is not None and d.wait.id == record.id:
+        d.is_taken = False
+        d.decided = tuple(known for known in d.decided if known != record.id)
+
+
+def _wait_answered(d: _Draft, record: r.WaitAnswered, _batch: r.Batch) -> None:
+    if d.wait is not None and d.wait.id == record.id:
+        d.decide(record.id)
+        d.set_wait(None)
+        d.status = "in-progress"
+
+
+def _mark(d: _Draft, record: r.Mark, _batch: r.Batch) -> None:
+    d.step, d.status = record.step, record.status
+
+
+_HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
+    r.Created: _created,
+    r.Forked: _forked,
+    r.Base: _base,
+    r.Cleared: _cleared,
+    r.InputReceived: _input_received,
+    r.InputApplied: _input_applied,
+    r.InputRejected: _input_rejected,
+    r.InputSettled: _input_settled,
+    r.RunStarted: _run_started,
+    r.RunResumed: _run_resumed,
+    r.Turn: _turn,
+    r.Splice: _splice,
+    r.ToolFinished: _tool_finished,
+    r.WaitOpened: _wait_opened,
+    r.WaitTaken: _wait_taken,
+    r.WaitPutBack: _wait_put_back,
+    r.WaitAnswered: _wait_answered,
+    r.Mark: _mark,
+}

@@ -1,0 +1,198 @@
+"""The public executor: run an agent so that it survives whatever happens to this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from lousho_cli.core.gate import Replay
+from lousho_cli.core.resuming import DriftMode
+from lousho_cli.domain.agent import Agent, agent_from
+from lousho_cli.domain.messages import Input, messages_from
+from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.abort import AbortController, AbortSignal
+from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.events import Event, Events, Listener
+from lousho_cli.executor.forks import ForkResult, fork_session
+from lousho_cli.executor.places import place_of
+from lousho_cli.executor.registry import ToolRegistry, registry_from
+from lousho_cli.executor.results import RunResult
+from lousho_cli.executor.run_agent import Concurrency, RunAgent, RunSettings, SandboxExecute, run_agent
+from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.executor.streams import EventStream
+from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
+from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.provider import Provider
+from lousho_cli.ports.tool import Tool
+
+UNSET: Any = object()
+
+Tools = ToolRegistry | Mapping[str, Tool] | Iterable[Tool] | None
+
+
+class AgentExecutor:
+    """Runs, streams and forks agents. It has no state; its methods are static."""
+
+    @staticmethod
+    async def execute(
+        agent: Agent | Mapping[str, Any],
+        input: Input,
+        provider: Provider,
+        tool_registry: Tools = None,
+        *,
+        session_id: str | None = None,
+        checkpoint_store: CheckpointStore | None = None,
+        approval_store: ApprovalStore | None = None,
+        max_steps: int = 10,
+        tool_concurrency: Concurrency = None,
+        signal: AbortSignal | None = None,
+        business_state: Any = UNSET,
+        on_agent_drift: DriftMode = "warn",
+        on_model_error: Any = None,
+        sandbox_execute: SandboxExecute | None = None,
+        input_id: str | None = None,
+        by: str | None = None,
+        interrupted: str | None = None,
+        replay: Replay = "safe",
+        requires_approval: Iterable[str] | bool = (),
+        approval_ttl_ms: int | None = None,
+        max_tokens: int | None = None,
+        abort_grace_ms: int | None = None,
+        interrupted_tool_result: str | None = None,
+        truncated_tool_result: str | None = None,
+        agent_path: str | None = None,
+        create: bool = False,
+        on_event: Listener | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> RunResult:
+        """Runs an agent, or goes on with a session, until it ends, pauses or is aborted.
+
+        With ``session_id`` and ``checkpoint_store`` every step is kept. What happens under an id
+        that is known depends on its status: an unfinished run goes on where it stopped, first with
+        the calls that have no result; a finished one takes ``input`` as the next message; one that
+        waits for a person raises.
+
+        Args:
+            input: text, a message, or a list of them; [] only goes on.
+            tool_registry: tools by name, or a list of them. The agent's ``tools`` picks some.
+            max_steps: model calls a run may make, those before a resume included.
+            tool_concurrency: how many calls of a turn may run at once; None or 'unbounded' for all.
+            business_state: the caller's own data; left out, a resume keeps the stored one, None stores None.
+            on_agent_drift: what a changed agent means on resume: warn, error or ignore.
+            on_model_error: ``retry_transient_errors()`` or a function of the same kind; None never retries.
+            sandbox_execute: runs tools elsewhere; gets the tool, its arguments and its context.
+            input_id: makes sending the same input twice the same as once.
+            interrupted: ``rerun`` or ``report``: what to do with calls that were cut and say nothing themselves.
+            replay: the default of that for the whole run, recorded at its start.
+            requires_approval: names of tools that need a person, or True for all.
+            abort_grace_ms: how long an aborted run waits for tools that do not stop; None waits for them.
+            create: refuse a session that exists already.
+            on_event: called with each event, in order.
+
+        Returns:
+            The result; an abort and a pause are results too.
+
+        Raises:
+            SessionAwaitingApprovalError: a person must decide first; nothing ran.
+            SessionBusyError: another process drives the session.
+            AgentDriftError, ResumeToolMissingError: refused before anything ran; nothing was written.
+            ProviderError, PropagatingToolError: the run failed; its last checkpoint stays in progress.
+            ConfigurationError: an option that makes no sense.
+            StorageError: the store failed; the last good save stands.
+        """
+        settings = RunSettings(
+            max_steps=max_steps,
+            tool_concurrency=tool_concurrency,
+            max_tokens=max_tokens,
+            approval_ttl_ms=approval_ttl_ms,
+            requires_approval=requires_approval if isinstance(requires_approval, bool) else frozenset(requires_approval),
+            replay=replay,
+            interrupted=interrupted,
+            interrupted_tool_result=interrupted_tool_result,
+            truncated_tool_result=truncated_tool_result,
+            on_agent_drift=on_agent_drift,
+            on_model_error=on_model_error,
+            sandbox_execute=sandbox_execute,
+            abort_grace_ms=abort_grace_ms,
+        )
+        _required(agent=agent, provider=provider, input=input)
+        ready = run_agent(agent_from(agent), provider, registry_from(tool_registry), settings)
+        return await _shielded(
+            ready,
+            Order(
+                place=place_of(session_id, checkpoint_store, approval_store, clock),
+                messages=messages_from(input),
+                input_id=input_id,
+                by=by,
+                path=agent_path,
+                create=create,
+                business_state=() if business_state is UNSET else (business_state,),
+            ),
+            signal,
+            on_event,
+            clock,
+        )
+
+    @staticmethod
+    def stream(*args: Any, **options: Any) -> EventStream:
+        """The same as ``execute``, as a stream of events; ``await stream.result()`` gives the result.
+
+        Takes and raises what ``execute`` does; the error comes out of the iteration and of ``result``.
+        """
+        listener: Listener | None = options.pop("on_event", None)
+
+        def run(on_event: Callable[[Event], None]) -> Any:
+            return AgentExecutor.execute(*args, **options, on_event=on_event)
+
+        return EventStream(run, listener)
+
+    @staticmethod
+    async def fork(
+        session_id: str,
+        from_step: int | str,
+        checkpoint_store: Any,
+        patch: Mapping[str, Any] | None = None,
+        new_session_id: str | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> ForkResult:
+        """A new session from a kept step of another, changed by ``patch``; the source never changes by a byte.
+
+        Args:
+            from_step: a step of the newest run that has one, or an address (``2/3``, ``3.1``, ``#128``).
+            patch: ``messages``, ``business_state``, ``tool_result`` {tool_call_id, result}, ``append_input``.
+            new_session_id: default ``<source>.fork-<n>``, the first that is free.
+
+        Raises:
+            NotFoundError: no such step (code LOUSHO_CHECKPOINT_NOT_FOUND); ``kept`` lists those there are.
+            ConfigurationError: a store without history, an id that is taken, a patch that fits nothing.
+        """
+        return await fork_session(session_id, from_step, checkpoint_store, patch, new_session_id, clock)
+
+
+def _required(**given: Any) -> None:
+    for name, value in given.items():
+        if value is None:
+            raise ConfigurationError(f"{name} is missing", field=name, code=f"LOUSHO_CONFIG_MISSING_{name.upper()}")
+
+
+async def _shielded(
+    agent: RunAgent, order: Order, signal: AbortSignal | None, on_event: Listener | None, clock: Clock
+) -> RunResult:
+    """Carries out an order in a task of its own, so that cancelling the caller is an abort that is saved first."""
+    controller = AbortController()
+    forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal else lambda: None
+    events = Events(on_event, clock, order.place.session_id)
+    task = asyncio.ensure_future(carry_out(agent, order, controller, events, clock))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        controller.abort("cancelled")
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # the abort was saved or failed; the caller is told of neither, it has left
+        raise
+    finally:
+        forget()
+

@@ -1,0 +1,203 @@
+"""Deciding a paused call and going on with its run, in this process or any other, days later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core.answering import answer_records
+from lousho_cli.core.decide import resumed
+from lousho_cli.core.snapshots import state_of_snapshot
+from lousho_cli.core.tool_errors import not_run
+from lousho_cli.domain import records as r
+from lousho_cli.domain.agent import agent_from
+from lousho_cli.domain.approvals import ApprovalDecision, StoredApproval
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import ConfigurationError, NotFoundError, SDKError
+from lousho_cli.executor.abort import AbortController
+from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.events import Events
+from lousho_cli.executor.places import Place, log_store_of
+from lousho_cli.executor.plain_store import PlainStore
+from lousho_cli.executor.registry import registry_from
+from lousho_cli.executor.results import RunResult
+from lousho_cli.executor.run_agent import RunAgent, RunSettings, run_agent
+from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
+from lousho_cli.ports.provider import Provider
+from lousho_cli.ports.sessions import read_session
+
+
+async def resume_after_approval(
+    decision: ApprovalDecision | Mapping[str, Any],
+    approval_store: ApprovalStore,
+    tool_registry: Any,
+    provider: Provider,
+    options: Mapping[str, Any] | None = None,
+    checkpoint_store: CheckpointStore | None = None,
+) -> RunResult:
+    """Records the paused call's result, runs the calls behind it, and goes on with the run.
+
+    Args:
+        decision: id, approved, and optionally note, args (an edit), digest, by.
+        options: any run setting of ``AgentExecutor.execute``, and ``approval_store`` for later pauses,
+            ``agent`` to go on with another agent than the paused one, ``signal``, ``on_event``, ``clock``.
+        checkpoint_store: clears the session's awaiting mark and keeps checkpointing; without it the
+            session stays blocked.
+
+    Raises:
+        NotFoundError: the id is unknown or was decided (code LOUSHO_APPROVAL_NOT_FOUND).
+        AgentDriftError, ResumeToolMissingError: refused; the approval waits again.
+    """
+    chosen = dict(options or {})
+    decided = decision_from(decision)
+    stored = await _peek(approval_store, decided.id)
+    clock = chosen.pop("clock", SYSTEM_CLOCK)
+    signal, on_event = chosen.pop("signal", None), chosen.pop("on_event", None)
+    later = chosen.pop("approval_store", None) or approval_store
+    agent = agent_from(chosen.pop("agent", None) or stored.approval.snapshot.agent)
+    business = chosen.pop("business_state", msgspec.UNSET)
+    settings = msgspec.convert(chosen, RunSettings, from_attributes=True) if chosen else RunSettings()
+    ready = run_agent(agent, provider, registry_from(tool_registry), settings)
+    place = _place(stored.approval, checkpoint_store, approval_store, later, clock)
+    order = Order(
+        place=place,
+        business_state=() if business is msgspec.UNSET else (business,),
+        answer=lambda session: _answer(session, decided, stored.approval, ready, clock.now()),
+    )
+    controller = AbortController()
+    forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal else lambda: None
+    try:
+        if not place.native:
+            await _take(stored, approval_store, decided.id)
+        return await carry_out(ready, order, controller, Events(on_event, clock, place.session_id), clock)
+    except (SDKError, asyncio.CancelledError):
+        await _put_back_unless_decided(stored, approval_store, place)
+        raise
+    finally:
+        forget()
+
+
+def decision_from(value: ApprovalDecision | Mapping[str, Any]) -> ApprovalDecision:
+    """Reads a decision.
+
+    Raises:
+        ConfigurationError: it has no id, or no approved.
+    """
+    try:
+        return value if isinstance(value, ApprovalDecision) else msgspec.convert(dict(value), ApprovalDecision)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"the decision is not valid: {error}", field="decision") from error
+
+
+class _Stored:
+    """A pause that was found; ``taken`` once it is ours."""
+
+    def __init__(self, approval: StoredApproval, *, taken: bool) -> None:
+        self.approval, self.taken = approval, taken
+
+
+async def _peek(store: ApprovalStore, approval_id: str) -> _Stored:
+    load = getattr(store, "load", None)
+    found = await (load(approval_id) if load else store.resolve(approval_id))
+    if found is None:
+        raise approval_not_found(approval_id)
+    return _Stored(_stored_from(found), taken=load is None)
+
+
+def _stored_from(value: Any) -> StoredApproval:
+    if isinstance(value, StoredApproval):
+        return value
+    fields = value if isinstance(value, Mapping) else {"pending": value.pending, "snapshot": value.snapshot}
+    return msgspec.convert(dict(fields), StoredApproval, from_attributes=True)
+
+
+def approval_not_found(approval_id: str) -> NotFoundError:
+    """The error for an approval that is unknown or was decided."""
+    return NotFoundError(
+        f"nothing waits under {approval_id}: it is unknown or already decided",
+        code="LOUSHO_APPROVAL_NOT_FOUND",
+        hint="See what waits: lousho pending",
+    )
+
+
+async def _take(stored: _Stored, store: ApprovalStore, approval_id: str) -> None:
+    if not stored.taken:
+        if await store.resolve(approval_id) is None:
+            raise approval_not_found(approval_id)
+        stored.taken = True
+
+
+async def _put_back_unless_decided(stored: _Stored, store: ApprovalStore, place: Place) -> None:
+    """An approval that was taken and never came into a log waits again."""
+    if not stored.taken:
+        return
+    session = await _session_at(place)
+    if stored.approval.pending.id not in session.decided:
+        await store.save(stored.approval.pending, stored.approval.snapshot)
+
+
+async def _session_at(place: Place) -> Session:
+    return await read_session(place.store, place.session_id)
+
+
+def _place(
+    approval: StoredApproval, checkpoints: CheckpointStore | None, asked: ApprovalStore, later: ApprovalStore, clock: Any
+) -> Place:
+    session_id = approval.snapshot.session_id
+    log_store = log_store_of(checkpoints)
+    if log_store is not None and session_id:
+        native = log_store_of(asked) is log_store
+        return Place(log_store, session_id, session_id, later, native and later is asked, shared=True)
+    keep = checkpoints if session_id else None
+    plain = PlainStore(keep, clock, pending=approval.pending, otherwise=state_of_snapshot(approval.snapshot))
+    return Place(plain, session_id or clock.new_id(), session_id, later, native=False, shared=False)
+
+
+def _answer(
+    session: Session, decision: ApprovalDecision, stored: StoredApproval, agent: RunAgent, now: str
+) -> Sequence[r.Record]:
+    """The records a decision begins with.
+
+    Raises:
+        NotFoundError: the session no longer waits for it.
+        ConfigurationError: edited arguments the tool does not take, or a digest of another call.
+    """
+    decision = check_decision(session, decision, agent)
+    answered = answer_records(session, decision, now)
+    if not answered:
+        raise approval_not_found(decision.id)
+    # A person's decision is no crash, so it costs no attempt.
+    goes_on = resumed(session, agent.facts, attempt=max(session.attempts, 1))
+    return (answered[0], goes_on, *answered[1:], *_never_run(session, stored))
+
+
+def check_decision(session: Session, decision: ApprovalDecision, agent: RunAgent) -> ApprovalDecision:
+    """A decision whose edit, if any, is validated by the tool that would get it."""
+    wait = session.wait
+    if wait is None or wait.id != decision.id:
+        raise approval_not_found(decision.id)
+    if decision.digest is not None and decision.digest != wait.digest:
+        raise ConfigurationError("the digest is not that of the call that waits", field="digest", code="LOUSHO_DIGEST_MISMATCH")
+    if decision.args is None or not decision.approved:
+        return decision
+    tool = agent.tools.get(wait.tool_name)
+    if tool is None:
+        return decision
+    args, issues = tool.validate(decision.args)
+    if issues:
+        wrong = "; ".join(f"{issue.path}: {issue.message}" for issue in issues)
+        raise ConfigurationError(f"the edited arguments do not fit {wait.tool_name}: {wrong}", field="args")
+    return msgspec.structs.replace(decision, args=args)
+
+
+def _never_run(session: Session, stored: StoredApproval) -> tuple[r.Record, ...]:
+    """A pause stored before the calls behind it were kept: those do not run, and say so."""
+    if stored.snapshot.remaining_tool_calls is not None:
+        return ()
+    behind = [call for call in session.pending if call.id != stored.pending.tool_call_id]
+    return tuple(r.ToolFinished(call.id, not_run(call), is_error=True) for call in behind)
+

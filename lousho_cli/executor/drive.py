@@ -1,0 +1,159 @@
+"""The one loop: fold, decide, append, perform, and again, until the session rests.
+
+    happened ──plan──▶ batches ──write──▶ effects ──perform──▶ happened
+
+What is decided is decided by pure functions (``core.decide`` through ``core.advance``); what is
+done is done by ``perform``. This file only carries the one to the other, in the order that keeps
+the promises: nothing is performed before the batch that leads to it is written, nothing is told
+before it is durable.
+
+The barrier: the last result of a tool phase is written at once, so that ``kill -9`` keeps it, but
+its sync may wait for the next thing that needs one. Asking the model is not telling anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from lousho_cli.core.decide import CallModel, ConsultTool, Effect, Live, Rest, RunCall, settled
+from lousho_cli.core.gate import Consulted
+from lousho_cli.domain import records as r
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import ProviderError, SDKError
+from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.calls import Calls
+from lousho_cli.executor.events import Events
+from lousho_cli.executor.model_calls import ModelCalls
+from lousho_cli.executor.pauses import Pauses
+from lousho_cli.executor.perform import Fatal, consult
+from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.executor.session_log import SessionLog
+from lousho_cli.executor.telling import Telling
+
+FLUSH_AFTER_S = 0.005
+"""How long a model call may run before the results in front of it are made durable behind it."""
+
+
+class Driver:
+    """Drives one claimed session to its rest."""
+
+    def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal, events: Events, pauses: Pauses) -> None:
+        self.log, self.agent, self.signal, self.events = log, agent, signal, events
+        self._pauses = pauses
+        self._telling = Telling(events)
+        self._models = ModelCalls(log, agent, signal, events)
+        self._calls = Calls(log, agent, signal)
+        self._consulted: dict[str, Consulted] = {}
+        self._failure: BaseException | None = None
+        self._failed_at = 0
+        self._salt = log.clock.new_id()
+        self._calling_model = False
+
+    async def drive(self, happened: Sequence[r.Record]) -> Session:
+        """Records ``happened`` and goes on until nothing can happen any more.
+
+        Raises:
+            ProviderError: the model failed for good; the input is settled as failed.
+            PropagatingToolError: a tool stopped the run.
+            OwnershipLostError, StorageError: the log could not be written; nothing ran beyond it.
+        """
+        news: Sequence[r.Record] = happened
+        while True:
+            plan = self.log.plan(news, self.agent.facts, self._live())
+            durable = self._must_be_durable(plan.batches, plan.effects)
+            await self._pauses.write(self.log, plan.batches, durable=durable)
+            self._telling.tell(plan.batches, durable=durable)
+            if any(isinstance(effect, Rest) for effect in plan.effects):
+                break
+            self.log.must_be_ours()
+            news = await self._perform(plan.effects)
+        if self._failure is not None:
+            raise self._failure
+        return self.log.session
+
+    def _live(self) -> Live:
+        signal = self.signal
+        return Live(
+            now=self.log.clock.now(),
+            salt=self._salt,
+            in_flight=self._calls.in_flight,
+            consulted=self._consulted,
+            calling_model=self._calling_model,
+            aborted=signal.aborted and not signal.recoverable,
+            stopping=signal.recoverable or self._failure is not None,
+        )
+
+    def _must_be_durable(self, batches: Sequence[r.Batch], effects: Sequence[Effect]) -> bool:
+        """Whether what comes next needs what stands here to survive a power cut.
+
+        Not the model, where only results stand before it; and not the start of a call that may
+        run again, when nothing else was written.
+        """
+        for effect in effects:
+            if isinstance(effect, CallModel):
+                return not all(type(record) in _BEFORE_MODEL for batch in batches for record in batch.records)
+        if batches and all(type(record) is r.ToolStarted for batch in batches for record in batch.records):
+            return any(self._calls.may_not_repeat(effect) for effect in effects)
+        return True
+
+    async def _perform(self, effects: Sequence[Effect]) -> Sequence[r.Record]:
+        first = effects[0] if effects else None
+        if isinstance(first, CallModel):
+            return await self._call_model(first)
+        for effect in effects:
+            if isinstance(effect, RunCall):
+                await self._calls.start(effect, alone=len(effects) == 1)
+            elif isinstance(effect, ConsultTool):
+                self._consulted[effect.call.id] = await consult(self.agent, effect)
+                return self._outcomes(self._calls.finished())
+        return self._outcomes(await self._calls.some())
+
+    def _outcomes(self, outcomes: Sequence[r.ToolFinished | Fatal]) -> Sequence[r.Record]:
+        records: list[r.Record] = []
+        for outcome in outcomes:
+            if isinstance(outcome, Fatal):
+                self._fatal(outcome)
+            else:
+                records.append(outcome)
+        if self._failure is not None and not self._calls.in_flight:
+            records += self._failed(self._failure)
+        return records
+
+    def _fatal(self, outcome: Fatal) -> None:
+        """Keeps the error of the first call in call order; the others were awaited and are recorded or lost with it."""
+        order = [call.id for call in self.log.session.pending]
+        if self._failure is None or order.index(outcome.call.id) < self._failed_at:
+            self._failure, self._failed_at = outcome.error, order.index(outcome.call.id)
+
+    def _failed(self, error: BaseException) -> tuple[r.Record, ...]:
+        detail = error.detail if isinstance(error, SDKError) else str(error)
+        return settled(self.log.session, "failed", detail or type(error).__name__, getattr(error, "code", None))
+
+    async def _call_model(self, effect: CallModel) -> Sequence[r.Record]:
+        self._calling_model = True
+        timer = asyncio.get_running_loop().call_later(FLUSH_AFTER_S, self.log.flush_soon) if self.log.unsynced else None
+        try:
+            turn = await self._models.ask(effect.step)
+        except ProviderError as error:
+            return await self._retry_or_fail(error)
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if turn is None:
+            return ()  # it was cut short by the signal; deciding sees that
+        self._calling_model = False
+        await self.log.snapshot_if_due()
+        return (turn,)
+
+    async def _retry_or_fail(self, error: ProviderError) -> Sequence[r.Record]:
+        self._calling_model = False
+        wait_ms = self._models.wait_before_retry(error)
+        if wait_ms is None:
+            self._failure = error
+            return self._failed(error)
+        return (r.ModelRetry(self.log.session.retries + 1, error.detail, wait_ms),)
+
+
+_BEFORE_MODEL = {r.ToolFinished, r.Mark}
+"""Records whose sync may wait behind a model call."""

@@ -1,0 +1,155 @@
+"""Forking over any store that keeps a history."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address
+from lousho_cli.core.checkpoints import checkpoint_of
+from lousho_cli.core.fork import LeftBehind, Patch, fork_state, left_behind, patch_from, patched
+from lousho_cli.domain import records as r
+from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.session import Marked, Session
+from lousho_cli.errors import ConfigurationError, NotFoundError
+from lousho_cli.executor.histories import get_checkpoint_history
+from lousho_cli.executor.places import log_store_of
+from lousho_cli.executor.session_log import SessionLog
+from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import read_session
+
+
+class ForkResult(msgspec.Struct, frozen=True):
+    """The new session, the step it begins at and its checkpoint. ``left_behind``: what the change does not reach."""
+
+    session_id: str
+    step: int
+    checkpoint: Checkpoint
+    left_behind: LeftBehind | None = None
+
+
+async def fork_session(
+    session_id: str, from_step: int | str, store: Any, patch: Mapping[str, Any] | Patch | None, new_id: str | None, clock: Clock
+) -> ForkResult:
+    """See ``AgentExecutor.fork``."""
+    change = patch_from(patch)
+    log_store = log_store_of(store)
+    if log_store is not None:
+        return await _fork_log(log_store, session_id, from_step, change, new_id, clock)
+    return await _fork_plain(store, session_id, from_step, change, new_id)
+
+
+async def _fork_log(
+    store: LogStore, session_id: str, from_step: int | str, change: Patch, new_id: str | None, clock: Clock
+) -> ForkResult:
+    source, mark = await _cut(store, session_id, _address(session_id, from_step))
+    state = fork_state(source, mark, change)
+    log = await _free_log(store, session_id, new_id, clock)
+    try:
+        born = r.Forked(session_id, mark.seq, mark.step, state, change.parts)
+        kept = r.Mark(mark.step, "in-progress", mark.finish_reason)
+        await log.record(born, kept)
+        checkpoint = checkpoint_of(log.id, log.session)
+    finally:
+        await log.close()
+    assert checkpoint is not None, "a mark was just recorded"
+    return ForkResult(log.id, mark.step, checkpoint, left_behind(mark, change))
+
+
+def _address(session_id: str, from_step: int | str) -> Address:
+    text = str(from_step)
+    return parse_address(f"{session_id}{text}" if text.startswith(("#", "@")) else f"{session_id}@{text}")
+
+
+async def _cut(store: LogStore, session_id: str, address: Address) -> tuple[Session, Marked]:
+    """The session as it was at an address, and the mark there; ``#seq`` cuts anywhere."""
+    session = await read_session(store, session_id)
+    if address.seq is None:
+        return session, find_mark(session_id, session, address)
+    if not 0 < address.seq <= session.seq:
+        raise checkpoint_not_found(session_id, session, f"no record #{address.seq}")
+    early = await read_session(store, session_id, up_to=address.seq)
+    if not early.exists:
+        raise checkpoint_not_found(session_id, session, f"nothing to fork from at #{address.seq}")
+    return early, mark_here(early)
+
+
+def mark_here(session: Session) -> Marked:
+    """The session as it stands, as if a mark were here: results behind the first unanswered call are left out."""
+    run, step, n = session.last_mark
+    return Marked(
+        seq=session.seq,
+        at=session.updated_at,
+        step=session.step,
+        n=n + 1 if (run, step) == (session.run.number, session.step) else 1,
+        status="in-progress",
+        finish_reason=session.finish_reason,
+        approval_id=None,
+        approval_kind=None,
+        run=session.run,
+        messages=session.messages,
+        held=session.held,
+        turns=session.turns,
+        usage=session.usage,
+        step_usage=session.step_usage,
+        business_state=session.business_state,
+        decisions={},
+    )
+
+
+async def _free_log(store: LogStore, session_id: str, new_id: str | None, clock: Clock) -> SessionLog:
+    """Claims a log that nothing was ever written to."""
+    number = 1
+    while True:
+        candidate = new_id or f"{session_id}.fork-{number}"
+        if candidate != session_id:
+            log = await SessionLog.open(store, candidate, socket.gethostname(), clock)
+            if not log.session.seq:
+                return log
+            await log.close()
+        if new_id is not None:
+            raise _taken(new_id)
+        number += 1
+
+
+def _taken(new_id: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"session {new_id} exists already", field="new_session_id", code="LOUSHO_SESSION_EXISTS", hint="Choose another id."
+    )
+
+
+async def _fork_plain(store: Any, session_id: str, from_step: int | str, change: Patch, new_id: str | None) -> ForkResult:
+    entries = await get_checkpoint_history(store, session_id)
+    if entries is None:
+        raise ConfigurationError("this store keeps no history, so there is nothing to fork from", field="checkpoint_store")
+    entry = next((entry for entry in entries if str(entry.step) == str(from_step)), None)
+    if entry is None:
+        kept = [str(step) for step in sorted({entry.step for entry in entries})]
+        raise NotFoundError(
+            f"session {session_id} has no checkpoint {from_step}",
+            kept=kept,
+            code="LOUSHO_CHECKPOINT_NOT_FOUND",
+            hint=f"Kept steps: {', '.join(kept) or 'none'}.",
+        )
+    target = await _free_id(store, session_id, new_id)
+    changed = patched(entry.checkpoint, change)
+    checkpoint = msgspec.structs.replace(
+        changed, session_id=target, status="in-progress", approval_id=None, approval_kind=None, decisions={}
+    )
+    await store.save(target, checkpoint)
+    return ForkResult(target, entry.step, checkpoint)
+
+
+async def _free_id(store: Any, session_id: str, new_id: str | None) -> str:
+    if new_id is not None:
+        if new_id == session_id or await store.load(new_id) is not None:
+            raise _taken(new_id)
+        return new_id
+    number = 1
+    while await store.load(f"{session_id}.fork-{number}") is not None:
+        number += 1
+    return f"{session_id}.fork-{number}"

@@ -1,0 +1,82 @@
+"""What others leave for the owner of a session while it runs: input, an answer, a wish to stop.
+
+Posts are looked for every 20 ms and recorded at once, through the owner's own writer. A post is
+removed only after the log has it; one the log has already is only removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from lousho_cli.core.answering import answer_records
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import ApprovalDecision
+from lousho_cli.domain.heads import Post
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.session import Session
+from lousho_cli.executor.abort import AbortController
+from lousho_cli.executor.session_log import SessionLog
+
+LOOK_EVERY_S = 0.02
+
+
+class Inbox:
+    """Takes posts for one owned session."""
+
+    def __init__(self, log: SessionLog, controller: AbortController) -> None:
+        self._log, self._controller = log, controller
+        self._watching: asyncio.Task[None] | None = None
+
+    async def take(self) -> bool:
+        """Records what was left; True when something new was."""
+        posts = await self._log.store.inbox(self._log.id)
+        if not posts:
+            return False
+        taken = False
+        for post in posts:
+            records = self._records(post)
+            if records:
+                await self._log.record(*records)
+                taken = True
+            if post.kind == "abort" and records:
+                self._controller.abort()
+        await self._log.store.discard(self._log.id, [post.id for post in posts])
+        return taken
+
+    def _records(self, post: Post) -> tuple[r.Record, ...]:
+        session = self._log.session
+        if post.kind == "input":
+            if post.id in session.inputs:
+                return ()
+            return (r.InputReceived(post.id, msgspec.convert(post.body, tuple[Message, ...]), post.by),)
+        if post.kind == "answer":
+            decision = msgspec.convert(post.body, ApprovalDecision)
+            return answer_records(session, decision, self._log.clock.now())
+        return (r.AbortAsked(post.by),) if _runs(session) else ()
+
+    def watch(self) -> None:
+        """Looks for posts until ``stop``."""
+        self._watching = asyncio.ensure_future(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            await self.take()
+
+    async def stop(self) -> None:
+        """Stops looking. Raises what a failed append in the background raised."""
+        watching, self._watching = self._watching, None
+        if watching is None:
+            return
+        watching.cancel()
+        try:
+            await watching
+        except asyncio.CancelledError:
+            if not watching.cancelled():
+                raise
+
+
+def _runs(session: Session) -> bool:
+    return session.exists and not session.ended and session.outcome is None

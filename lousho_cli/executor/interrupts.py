@@ -1,0 +1,41 @@
+"""An await that can be given up from outside without a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Generic, Literal, TypeVar
+
+T = TypeVar("T")
+
+INTERRUPTED: Literal["interrupted"] = "interrupted"
+
+
+class Interruptible(Generic[T]):
+    """Runs one awaitable in the caller's task; ``interrupt`` makes ``run`` return ``INTERRUPTED``.
+
+    A task for each model call and tool would cost as much as the step itself. The driver's task
+    is never cancelled by anybody else: ``AgentExecutor`` shields it.
+    """
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[object] | None = None
+        self._interrupted = False
+
+    async def run(self, awaitable: Awaitable[T]) -> T | Literal["interrupted"]:
+        self._task, self._interrupted = asyncio.current_task(), False
+        try:
+            return await awaitable
+        except asyncio.CancelledError:
+            if not self._interrupted or self._task is None:
+                raise
+            self._task.uncancel()
+            return INTERRUPTED
+        finally:
+            self._task = None
+
+    def interrupt(self) -> None:
+        """Gives up what runs now, if anything does."""
+        if self._task is not None and not self._interrupted:
+            self._interrupted = True
+            self._task.cancel()

@@ -1,0 +1,80 @@
+"""Asking the model: the transcript checked before, retries waited for, an abort that does not wait."""
+
+from __future__ import annotations
+
+import inspect
+
+from lousho_cli.core.transcript import check
+from lousho_cli.domain import records as r
+from lousho_cli.errors import ProviderError, SDKError
+from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.events import Events
+from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
+from lousho_cli.executor.perform import ask_model, tokens_of
+from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.executor.session_log import SessionLog
+
+
+class ModelCalls:
+    """The model calls of one driver."""
+
+    def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal, events: Events) -> None:
+        self._log, self._agent, self._signal, self._events = log, agent, signal, events
+        self._checked = 0
+        self._counted, self._tokens = 0, 0
+        self._wait_ms = 0
+        self._await: Interruptible[r.Turn | None] = Interruptible()
+
+    async def ask(self, step: int) -> r.Turn | None:
+        """One answer, or None when the signal came first.
+
+        Raises:
+            ProviderError: the call failed.
+            SDKError: the transcript is not one a provider may be sent; a fault of ours.
+        """
+        self._must_be_valid()
+        self._events.emit("step.start", step=step, cursor=self._log.seq)
+        forget = self._signal.on_abort(self._await.interrupt)
+        try:
+            answer = await self._await.run(self._wait_and_ask(step)) if not self._signal.aborted else None
+        finally:
+            forget()
+        return None if answer == INTERRUPTED else answer
+
+    async def _wait_and_ask(self, step: int) -> r.Turn | None:
+        wait_ms, self._wait_ms = self._wait_ms, 0
+        if wait_ms:
+            await self._log.clock.sleep(wait_ms / 1000)
+        return await ask_model(self._agent, self._log.session, step, self._events, self._input_tokens())
+
+    def wait_before_retry(self, error: ProviderError) -> int | None:
+        """What the caller's policy says of a failed call: milliseconds to wait, None to give up."""
+        ask = self._agent.settings.on_model_error
+        if ask is None:
+            return None
+        wait = ask(error, self._log.session.retries, self._log.clock.chance())
+        if inspect.isawaitable(wait):
+            raise SDKError("on_model_error must not be async", hint="Return milliseconds, or None to give up.")
+        self._wait_ms = int(wait or 0)
+        return None if wait is None else self._wait_ms
+
+    def _must_be_valid(self) -> None:
+        """Checks what came since the last call; everything before was checked then."""
+        messages = self._log.session.messages
+        problem = check(messages, min(self._checked, len(messages)))
+        if problem is not None:
+            raise SDKError(
+                f"the transcript is not valid at message {problem.index}: {problem.detail}",
+                code="LOUSHO_TRANSCRIPT_INVALID",
+                hint="Fork from an earlier step, or report this with: lousho export",
+            )
+        self._checked = len(messages)
+
+    def _input_tokens(self) -> int:
+        """An estimate of the request's tokens, added up as the transcript grows."""
+        messages = self._log.session.messages
+        if self._counted > len(messages):
+            self._counted = self._tokens = 0
+        self._tokens += sum(tokens_of(messages[i]) for i in range(self._counted, len(messages)))
+        self._counted = len(messages)
+        return self._tokens

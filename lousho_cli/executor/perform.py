@@ -1,0 +1,107 @@
+"""Turns an effect into I/O and what came of it into a record. Decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core import tool_errors
+from lousho_cli.core.answers import storable
+from lousho_cli.core.decide import ConsultTool, RunCall
+from lousho_cli.core.gate import Consulted, consulted_from
+from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import json_text
+from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import PropagatingToolError, ProviderError, SDKError
+from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.events import Events
+from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.ports.provider import Answer, ModelRequest, ReasoningDelta, TextDelta
+from lousho_cli.ports.tool import ToolContext
+
+
+class Fatal(msgspec.Struct, frozen=True):
+    """A tool stopped the run: the call keeps no result, and the caller gets the error."""
+
+    call: ToolCall
+    error: BaseException
+
+
+async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, estimate_in: int) -> r.Turn:
+    """One model call, streamed. Returns the whole answer as a turn.
+
+    Raises:
+        ProviderError: whatever went wrong; an error of another kind is mapped to one.
+    """
+    request = ModelRequest(session.messages, agent.specs, agent.model, session.turns)
+    answer: Answer | None = None
+    try:
+        async for event in agent.provider.stream(request):
+            if isinstance(event, Answer):
+                answer = event
+            elif isinstance(event, TextDelta):
+                events.emit("text.delta", step=step, cursor=session.seq, text=event.text)
+            elif isinstance(event, ReasoningDelta):
+                events.emit("reasoning.delta", step=step, cursor=session.seq, text=event.text)
+    except SDKError:
+        raise
+    except Exception as error:
+        raise ProviderError(f"the provider failed: {type(error).__name__}: {str(error)[:300]}") from error
+    if answer is None:
+        raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
+    message = storable(answer.message, step)
+    used = answer.usage
+    known = used is not None and used.input_tokens is not None and used.output_tokens is not None
+    return r.Turn(
+        message,
+        finish_reason=answer.finish_reason,
+        model=answer.model or agent.model or "",
+        usage=used,
+        estimate=None if known else (estimate_in, tokens_of(message)),
+    )
+
+
+def tokens_of(message: Message) -> int:
+    """A rough count of a message's tokens, for a provider that reports none: four characters each."""
+    return -(-(len(message.text) + sum(len(c.name) + len(c.arguments) for c in message.tool_calls)) // 4)
+
+
+async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.ToolFinished | Fatal:
+    """Runs one call to its result. A tool's error is a result; only a PropagatingToolError is not."""
+    call, tool = effect.call, agent.tools[effect.call.name]
+    sandbox = agent.settings.sandbox_execute
+    try:
+        value = await (sandbox(tool, effect.args, context) if sandbox else tool.call(effect.args, context))
+    except PropagatingToolError as error:
+        return Fatal(call, error)
+    except Exception as error:  # noqa: BLE001 - whatever a tool raises is what the model is told
+        if context.signal.aborted and not _recoverable(context.signal):
+            return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+        return r.ToolFinished(call.id, _error_result(call, error), is_error=True)
+    content, altered = json_text(value)
+    return r.ToolFinished(call.id, content, altered=altered)
+
+
+def _recoverable(signal: Any) -> bool:
+    return isinstance(signal, AbortSignal) and signal.recoverable
+
+
+def _error_result(call: ToolCall, error: Exception) -> str:
+    message = error.detail if isinstance(error, SDKError) else str(error)
+    return tool_errors.execution(call, type(error).__name__, message or type(error).__name__)
+
+
+async def consult(agent: RunAgent, effect: ConsultTool) -> Consulted:
+    """Asks the tool's own approval function, which may be sync or async; what it raises is an answer too."""
+    check = agent.tools[effect.call.name].needs_approval
+    try:
+        value = check(effect.args) if callable(check) else check
+        return consulted_from(await value if inspect.isawaitable(value) else value)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a check that fails must not let the call through
+        return Consulted("error", f"{type(error).__name__}: {error}")

@@ -1,0 +1,71 @@
+"""Any three-method checkpoint store as a log store: the same loop runs on it.
+
+A memory log that is rebuilt from ``load`` and calls ``save`` at each mark. What a checkpoint does
+not hold is not kept: ownership between processes, input ids, input before the first save, the retry
+count, and which calls had been started, so each call without a result counts as possibly started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.checkpoints import checkpoint_of, state_of_checkpoint
+from lousho_cli.core.fold import apply
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.codec import checkpoint_from
+from lousho_cli.domain.state import State
+from lousho_cli.ports.checkpoints import CheckpointStore
+from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim
+from lousho_cli.stores.memory import MemoryClaim, MemoryStore
+
+
+class PlainStore(MemoryStore):
+    """A log store for one run over somebody's checkpoint store, or over none.
+
+    Args:
+        checkpoints: where checkpoints are loaded from and saved to; None keeps the run in memory alone.
+        pending: the approval the stored checkpoint waits for, where its own store still had it.
+        otherwise: what to begin from where no checkpoint is stored: the snapshot of a pause.
+    """
+
+    def __init__(
+        self,
+        checkpoints: CheckpointStore | None,
+        clock: Clock,
+        *,
+        pending: PendingApproval | None = None,
+        otherwise: State | None = None,
+    ) -> None:
+        super().__init__(any_id=True)
+        self._plain, self._clock = checkpoints, clock
+        self._pending, self._otherwise = pending, otherwise
+        self._fold = Accumulator()
+
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> MemoryClaim:
+        claim = await super().claim(log_id, host, ttl_ms)
+        state = await self._stored(log_id) or self._otherwise
+        if state is not None and self._fold.seq == 0:
+            base = r.Batch(1, claim.epoch, self._clock.now(), (r.Base(state),))
+            apply(self._fold, base)
+            await super().append(claim, (base,))
+        return claim
+
+    async def _stored(self, log_id: str) -> State | None:
+        stored = await self._plain.load(log_id) if self._plain else None
+        return None if stored is None else state_of_checkpoint(checkpoint_from(stored), self._pending)
+
+    async def append(self, claim: Claim, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
+        await super().append(claim, batches, durable=durable)
+        for batch in batches:
+            apply(self._fold, batch)
+            if self._plain and any(isinstance(record, r.Mark) for record in batch.records):
+                await self._plain.save(claim.log_id, self._checkpoint(claim.log_id))
+
+    def _checkpoint(self, session_id: str) -> Checkpoint:
+        checkpoint = checkpoint_of(session_id, self._fold.freeze())
+        assert checkpoint is not None, "a mark was just folded"
+        return checkpoint

@@ -1,0 +1,160 @@
+"""One owned log: the only thing in this process that appends to it, and the session it adds up to.
+
+Batches are numbered and folded in one synchronous step and appended in that same order, so
+whoever records something, the driver or the watcher of the inbox, the log is what the session
+says. A failed append ends everything: what was folded beyond it is thrown away with this object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.advance import Plan, advance, with_ring
+from lousho_cli.core.decide import AgentFacts, Live
+from lousho_cli.core.fold import apply
+from lousho_cli.core.heads import head_of
+from lousho_cli.core.states import state_from
+from lousho_cli.domain import records as r
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import LogVersionError, OwnershipLostError
+from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, LogStore
+from lousho_cli.ports.sessions import read_session
+
+
+class SessionLog:
+    """A claimed log. Make it with ``open``, end it with ``close``."""
+
+    def __init__(self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock) -> None:
+        self.store, self.claim, self.clock = store, claim, clock
+        self._fold = fold
+        self._turn = asyncio.Lock()
+        self._announced = False
+        self._unsynced = False
+        self._flushing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @classmethod
+    async def open(cls, store: LogStore, session_id: str, host: str, clock: Clock, ttl_ms: int = DEFAULT_TTL_MS) -> SessionLog:
+        """Claims a log and reads it. Writes nothing to it.
+
+        Raises:
+            SessionBusyError, DamagedLogError, LogVersionError, StorageError: as the store says.
+        """
+        claim = await store.claim(session_id, host, ttl_ms)
+        try:
+            fold = Accumulator(await read_session(store, session_id))
+            if fold.format > r.FORMAT or fold.unknown:
+                raise newer_version(session_id)
+        except BaseException:
+            await store.release(claim)
+            raise
+        return cls(store, claim, fold, clock)
+
+    @property
+    def id(self) -> str:
+        return self.claim.log_id
+
+    @property
+    def session(self) -> Session:
+        return self._fold.freeze()
+
+    @property
+    def seq(self) -> int:
+        return self._fold.seq
+
+    @property
+    def unsynced(self) -> bool:
+        """Whether something was appended that a power cut could still take."""
+        return self._unsynced
+
+    def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live) -> Plan:
+        """Folds what happened and all that follows from it. Its batches must be written next."""
+        return advance(self._fold, self._announcing(happened), agent, live, self.claim.epoch, self.store.history_limit)
+
+    def _announcing(self, records: Sequence[r.Record]) -> Sequence[r.Record]:
+        """The first batch of an epoch begins with its claim."""
+        if self._announced or not records:
+            return records
+        self._announced = True
+        return [r.Claimed(self.claim.host), *records]
+
+    async def write(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
+        """Appends what ``plan`` gave.
+
+        Raises:
+            OwnershipLostError, StorageError: it does not count, and nothing can be written any more.
+        """
+        if not batches:
+            if durable:
+                await self.flush()
+            return
+        async with self._turn:
+            await self._flushed()
+            await self.store.append(self.claim, batches, durable=durable)
+            self._unsynced = not durable
+
+    async def record(self, *records: r.Record, durable: bool = True) -> None:
+        """Folds and appends one batch that nothing has to be decided on."""
+        stamped = with_ring(records, self.store.history_limit)
+        batch = r.Batch(self._fold.seq + 1, self.claim.epoch, self.clock.now(), tuple(self._announcing(stamped)))
+        apply(self._fold, batch)
+        await self.write((batch,), durable=durable)
+
+    async def flush(self) -> None:
+        """Makes everything appended durable."""
+        async with self._turn:
+            await self._flushed()
+            if self._unsynced:
+                await self.store.flush(self.claim)
+                self._unsynced = False
+
+    def flush_soon(self) -> None:
+        """Begins to make everything durable, behind whatever else goes on."""
+        if self._unsynced and self._flushing is None:
+            self._flushing = asyncio.ensure_future(self.store.flush(self.claim))
+
+    async def _flushed(self) -> None:
+        if self._flushing is not None:
+            flushing, self._flushing = self._flushing, None
+            await flushing
+            self._unsynced = False
+
+    def must_be_ours(self) -> None:
+        """Raises OwnershipLostError when the claim could not be renewed in time: nothing new may start."""
+        if self.claim.overdue:
+            raise OwnershipLostError(self.id, "another owner, or nobody: the lease could not be renewed in time")
+
+    async def snapshot_if_due(self) -> None:
+        """Caches the fold when enough was written since the last time."""
+        if self.claim.snapshot_due:
+            await self.store.save_snapshot(self.claim, state_from(self.session))
+
+    async def close(self, wake_at: str | None = None) -> None:
+        """Makes everything durable, caches the head, and gives the log back."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self.flush()
+            await self.snapshot_if_due()
+            if self._announced:
+                await self.store.save_head(self.claim, head_of(self.session))
+        finally:
+            await self.store.release(self.claim, wake_at)
+
+    async def abandon(self) -> None:
+        """Gives the log back after a failed append; nothing more is written."""
+        self._closed = True
+        if self._flushing is not None:
+            self._flushing.cancel()
+        await self.store.release(self.claim)
+
+
+def newer_version(session_id: str) -> LogVersionError:
+    return LogVersionError(
+        f"session {session_id} was written by a newer version",
+        hint="Update lousho to go on with it; it can still be shown.",
+    )

@@ -1,0 +1,157 @@
+"""Who may write a log: taking it, without a lock that an append would have to take.
+
+    put     owner.<epoch>.json, exclusively, one above all seen
+    look    is anybody there now who was not, or did the owner we judged dead just renew? then out again
+    remove  the owner files below ours: from here on their appends are refused
+    read    the log: whatever an earlier owner was told is saved is in it by now
+
+An owner looks for its file before and after each append. So what it acknowledged was written
+while the file was there, hence before we removed it, hence before we read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+
+from lousho_cli.core.versions import require_known
+from lousho_cli.errors import DamagedLogError, SessionBusyError, StorageError
+from lousho_cli.ports.log_store import Owner
+from lousho_cli.stores.file import owner_files as owners
+from lousho_cli.stores.file.file_claim import FileClaim
+from lousho_cli.stores.file.layout import Layout, storage_error
+from lousho_cli.stores.file.scan import Scan
+
+_TRIES = 100
+
+
+def take(layout: Layout, log_id: str, host: str, ttl_ms: int, log_epoch: int) -> FileClaim:
+    """Makes this process the owner of a log.
+
+    Args:
+        log_epoch: the highest epoch in the log, read before this call.
+
+    Raises:
+        SessionBusyError: another owner lives.
+        StorageError: the folder can not be written.
+    """
+    record = owners.own_record(host, ttl_ms)
+    for _ in range(_TRIES):
+        folder = layout.make_session(log_id)
+        try:
+            claim = _try_once(folder, log_id, record, log_epoch)
+        except FileNotFoundError:
+            continue  # the folder was deleted under us
+        except OSError as error:
+            raise storage_error(error.filename or folder, error) from error
+        if claim is not None:
+            return claim
+    raise SessionBusyError(log_id, "one of several owners that all try to take it")
+
+
+def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: int) -> FileClaim | None:
+    aside = f"{folder}/.claim-{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    file = owners.create_locked(aside, record)
+    kept = False
+    try:
+        now_ns = os.fstat(file).st_mtime_ns  # the clock of the disk that holds the leases
+        seen = owners.epochs_in(folder)
+        leased = _require_free(folder, log_id, seen[-1], now_ns) if seen else 0
+        epoch = max([log_epoch, *seen]) + 1
+        try:
+            os.link(aside, owners.path_of(folder, epoch))
+        except FileExistsError:
+            return None
+        others = [other for other in owners.epochs_in(folder) if other != epoch]
+        if any(other not in seen for other in others) or (leased and _mtime(folder, seen[-1]) not in (leased, 0)):
+            _unlink(owners.path_of(folder, epoch))
+            return None
+        for other in others:
+            _unlink(owners.path_of(folder, other))
+        kept = True
+        return FileClaim(log_id, folder, epoch, record, file)
+    finally:
+        _unlink(aside)
+        if not kept:
+            os.close(file)
+
+
+def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> int:
+    """Raises unless the owner of ``epoch`` may be replaced; gives the mtime it was judged by, 0 where that played no part."""
+    path = owners.path_of(folder, epoch)
+    mtime = _mtime(folder, epoch)
+    record = owners.read_record(path)
+    if record is None or owners.proven_gone(path, record):
+        return 0
+    if owners.expired(mtime, record.ttl_ms, now_ns):
+        return mtime
+    raise SessionBusyError(log_id, owners.owner_of(record, epoch).describe())
+
+
+def _mtime(folder: str, epoch: int) -> int:
+    try:
+        return os.stat(owners.path_of(folder, epoch)).st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return  # another claimer was quicker
+
+
+def require_writable(log_id: str, found: Scan) -> None:
+    """Refuses a log nobody may write to as it is.
+
+    Raises:
+        DamagedLogError: it has a hole.
+        LogVersionError: a newer version wrote it.
+    """
+    require_known(log_id, found.batches)
+    if found.holes:
+        hole = found.holes[0]
+        raise DamagedLogError(
+            f"session {log_id} is damaged: records {hole.first} to {hole.last} are {hole.detail}",
+            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
+        )
+
+
+def give_back(claim: FileClaim, wake_at: str | None) -> None:
+    """Marks the owner file and lets its lock go, so that anybody may claim at once."""
+    if claim.holds():
+        try:
+            owners.mark_released(claim.owner_file, claim.record, wake_at)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+                raise
+            # The free lock says the same to this machine, and the lease to others.
+    claim.released = True
+    claim.close()
+
+
+def owner_now(layout: Layout, log_id: str, now_ns: int) -> Owner | None:
+    """Who drives a log, without writing anything.
+
+    Raises:
+        StorageError: the folder can not be read.
+    """
+    folder = layout.folder(log_id)
+    try:
+        for epoch in reversed(owners.epochs_in(folder)[-1:]):
+            path = owners.path_of(folder, epoch)
+            record = owners.read_record(path)
+            if record is None or owners.proven_gone(path, record) or owners.expired(_mtime(folder, epoch), record.ttl_ms, now_ns):
+                return None
+            return owners.owner_of(record, epoch)
+    except OSError as error:
+        raise storage_error(folder, error) from error
+    return None
+
+
+def is_full_disk(error: StorageError) -> bool:
+    """Whether there was no room to write."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,0 +1,86 @@
+"""Renews every claim of this process from one daemon thread, a third of its time before it runs out.
+
+Renewing is one ``utime`` without a time, so the lease carries the clock of the disk. A claim that
+comes late (the process was stopped, the disk was away) is renewed only while no other owner has
+appeared: whoever takes a log over looks at the lease once more after it put its own file there.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cache
+
+from lousho_cli.stores.file.file_claim import FileClaim
+from lousho_cli.stores.file.machine import steady
+from lousho_cli.stores.file.owner_files import epochs_in
+
+
+class Keeper:
+    """The claims of this process."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._claims: dict[FileClaim, float] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    def add(self, claim: FileClaim) -> None:
+        with self._changed:
+            self._claims[claim] = steady() + claim.record.ttl_ms / 3000
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="lousho-renew", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def remove(self, claim: FileClaim) -> None:
+        with self._changed:
+            self._claims.pop(claim, None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                now = steady()
+                for claim in [claim for claim, due in self._claims.items() if due <= now]:
+                    # Under the lock, so that ``remove`` returns only when nobody touches the descriptor any more.
+                    if renew(claim):
+                        self._claims[claim] = now + claim.record.ttl_ms / 3000
+                    else:
+                        self._claims.pop(claim)
+                wait = min(self._claims.values(), default=now + 3600) - steady()
+                self._changed.wait(max(wait, 0.001))
+
+    def leave_in_child(self) -> None:
+        """In a forked child: lets go of what belongs to the parent, so that its locks die with it."""
+        for claim in self._claims:
+            claim.close()
+            claim.lost = True
+        self._begin()  # neither the lock's state nor the thread is worth anything here
+
+
+def renew(claim: FileClaim) -> bool:
+    """Renews one claim; False when it is lost. One that fails otherwise is tried again until its deadline shows."""
+    late = claim.overdue
+    begun = steady()
+    try:
+        os.utime(claim.owner_file)
+        if late and epochs_in(claim.folder)[-1:] != [claim.epoch]:
+            claim.lost = True
+        if claim.holds():
+            claim.extend(begun)
+    except OSError:
+        return not claim.lost
+    return not claim.lost
+
+
+@cache
+def keeper() -> Keeper:
+    """The one keeper of this process."""
+    made = Keeper()
+    os.register_at_fork(after_in_child=made.leave_in_child)
+    return made

@@ -1,0 +1,143 @@
+"""Reads logs, and reads on from where it was before.
+
+A place remembered is only used while the bytes before it are still the same (``Position.mark``),
+so a log that was trimmed, repaired or put back from a copy is simply read from its beginning.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from lousho_cli.domain.records import Batch
+from lousho_cli.errors import StorageError
+from lousho_cli.ports.log_store import LogRead
+from lousho_cli.stores.file.layout import Layout, read_from, storage_error
+from lousho_cli.stores.file.scan import MARK_BYTES, START, Position, Scan, mark_of, scan
+
+
+class LogReader:
+    """The logs of one store, as readers see them. Never writes."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._places: dict[str, Position] = {}
+        self._kept: dict[str, Scan] = {}
+
+    def read(self, log_id: str, after: int) -> LogRead:
+        """The valid batches behind ``after``; reads only what is new where it can.
+
+        Raises:
+            StorageError: the log can not be read.
+        """
+        found = self._kept.pop(log_id, None)
+        if found is None or found.start.head > after or found.size != self.size(log_id):
+            place = self._places.get(log_id, START)
+            found = self.scan(log_id, place if place.head <= after else START)
+        return LogRead(behind(found, after), found.head, found.epoch, tuple(found.holes))
+
+    def scan(self, log_id: str, start: Position = START) -> Scan:
+        """Scans a log from ``start``, or from its beginning where that place is no longer good.
+
+        Raises:
+            StorageError: the log can not be read.
+        """
+        path = self._layout.log(log_id)
+        try:
+            found, place = scan_file(path, start)
+        except OSError as error:
+            raise storage_error(path, error) from error
+        if place is not None:
+            self._places[log_id] = place
+        return found
+
+    def scan_known(self, log_id: str) -> Scan:
+        """Scans what this process has not read yet."""
+        return self.scan(log_id, self._places.get(log_id, START))
+
+    def keep(self, log_id: str, found: Scan) -> None:
+        """Keeps a scan for the read that follows at once."""
+        self._kept[log_id] = found
+
+    def drop(self, log_id: str) -> None:
+        """Forgets the kept scan: the log is being written."""
+        self._kept.pop(log_id, None)
+
+    def forget(self, log_id: str) -> None:
+        """Forgets all about a log: it was deleted or replaced."""
+        self._kept.pop(log_id, None)
+        self._places.pop(log_id, None)
+
+    def size(self, log_id: str) -> int:
+        """The length of a log in bytes, 0 when there is none."""
+        path = self._layout.log(log_id)
+        try:
+            return os.stat(path).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except OSError as error:
+            raise storage_error(path, error) from error
+
+
+def scan_file(path: str, start: Position) -> tuple[Scan, Position | None]:
+    """Scans a file, and says from where it may be read on; None where it has holes or nothing.
+
+    Raises:
+        OSError: it can not be read.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return Scan(START), None
+    try:
+        begin = max(start.offset - MARK_BYTES, 0)
+        data = read_from(file, begin)
+        if start.offset and mark_of(data[: start.offset - begin]) != start.mark:
+            begin, start = 0, START
+            data = read_from(file, 0)
+        found = scan(data[start.offset - begin :] if start.offset else data, start)
+        if found.rewound:
+            data, begin = read_from(file, 0), 0
+            found = scan(data)
+    finally:
+        os.close(file)
+    if found.holes or not found.head:
+        return found, None
+    end = found.offset - begin
+    return found, msgspec.structs.replace(found.place, mark=mark_of(data[:end]))
+
+
+def behind(found: Scan, after: int) -> tuple[Batch, ...]:
+    """The batches of a scan behind a seq."""
+    batches = found.batches
+    if not batches or batches[0].seq > after:
+        return tuple(batches)
+    return tuple(batch for batch in batches if batch.seq > after)
+
+
+def position_behind(path: str, place: Position) -> Position | None:
+    """``place`` with its mark taken from the file, None when the file is shorter.
+
+    Raises:
+        OSError: it can not be read.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        begin = max(place.offset - MARK_BYTES, 0)
+        tail = os.pread(file, place.offset - begin, begin)
+    finally:
+        os.close(file)
+    if len(tail) != place.offset - begin:
+        return None
+    return msgspec.structs.replace(place, mark=mark_of(tail))
+
+
+def require_any(found: Scan, path: str) -> None:
+    """Refuses a log in which nothing is valid although bytes are there.
+
+    Raises:
+        StorageError: it is such a log.
+    """
+    if found.size and not found.head:
+        raise StorageError(f"{path}: no valid record in {found.size} bytes")

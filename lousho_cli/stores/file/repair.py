@@ -1,0 +1,99 @@
+"""Makes a damaged log one that can be written again, losing nothing that can still be read.
+
+The new log holds every line before the first hole as it was, and behind it every line that still
+stands, numbered on without a gap; then a note that says what is missing. The damaged file stays
+beside it as ``log.damaged-N.jsonl``. A reader sees the old log or the new one, never half of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lousho_cli.core.versions import require_known
+from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import encode_line
+from lousho_cli.errors import StorageError
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Hole
+from lousho_cli.stores.file.claims import give_back, take
+from lousho_cli.stores.file.file_claim import FileClaim
+from lousho_cli.stores.file.layout import HEAD, SNAPSHOT, storage_error, sync_folder, write_new
+from lousho_cli.stores.file.reading import LogReader, require_any
+from lousho_cli.stores.file.scan import Scan
+
+if TYPE_CHECKING:
+    from lousho_cli.stores.file.store import FileStore
+
+NOTE_KIND = "repaired"
+
+
+async def repair(store: FileStore, session_id: str) -> str | None:
+    """Repairs one session; gives the path of the damaged file that was kept, None when there was nothing to repair.
+
+    Raises:
+        SessionBusyError: somebody drives it.
+        LogVersionError: a newer version wrote it, which alone knows how to repair it.
+        StorageError: nothing in it is valid, or it can not be written.
+    """
+    layout, reader = store.layout, LogReader(store.layout)
+    claim = take(layout, session_id, os.uname().nodename, DEFAULT_TTL_MS, reader.scan(session_id).epoch)
+    try:
+        found = reader.scan(session_id)
+        path = layout.log(session_id)
+        require_any(found, path)
+        require_known(session_id, found.batches)
+        return _replace(claim, found, path) if found.holes else None
+    finally:
+        give_back(claim, None)
+
+
+def _replace(claim: FileClaim, found: Scan, path: str) -> str:
+    new = f"{path}.{claim.epoch}.tmp"
+    try:
+        kept = _keep(path)
+        batches = list(_dense(found.batches))
+        batches.append(_note(claim, found.holes, os.path.basename(kept), batches[-1].seq + 1))
+        write_new(new, b"".join(map(encode_line, batches)), sync=True)
+        for cache in (HEAD, SNAPSHOT):
+            if os.path.lexists(f"{claim.folder}/{cache}"):
+                os.unlink(f"{claim.folder}/{cache}")
+        if not claim.holds():
+            raise StorageError(f"{path}: another owner took the session while it was being repaired")
+        os.replace(new, path)
+        sync_folder(claim.folder)
+    except OSError as error:
+        raise storage_error(path, error) from error
+    return kept
+
+
+def _keep(path: str) -> str:
+    """Gives the damaged file a second name."""
+    stem = path.removesuffix(".jsonl")
+    for number in itertools.count(1):
+        name = f"{stem}.damaged-{number}.jsonl"
+        try:
+            os.link(path, name)
+        except FileExistsError:
+            continue
+        return name
+    raise AssertionError("unreachable")
+
+
+def _dense(batches: list[r.Batch]) -> Iterable[r.Batch]:
+    """The batches numbered without a gap. Those before the first gap are the same; everything is synced."""
+    first = batches[0]
+    start = first.seq if any(isinstance(record, r.Base) for record in first.records) else 1
+    for seq, batch in enumerate(batches, start):
+        yield batch if batch.seq == seq else msgspec.structs.replace(batch, seq=seq, sync=None)
+
+
+def _note(claim: FileClaim, holes: list[Hole], kept: str, seq: int) -> r.Batch:
+    lost = ", ".join(f"{hole.first} to {hole.last}" for hole in holes)
+    text = f"Records {lost} were damaged and are missing; the log as it was is kept as {kept}."
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return r.Batch(seq, claim.epoch, now, (r.Claimed(claim.host), r.Note(NOTE_KIND, text)))

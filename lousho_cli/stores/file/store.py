@@ -1,0 +1,254 @@
+"""``FileStore``: the log store over plain files. Each method is a few lines over the modules beside it.
+
+What reads never waits for anything but the disk, so a caller without an event loop can drive
+``heads``, ``head``, ``owner``, ``read`` and ``inbox`` by hand; asyncio is imported only to wait.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
+from lousho_cli.core.lease import check_ttl
+from lousho_cli.domain.heads import Head, Post
+from lousho_cli.domain.records import Batch
+from lousho_cli.domain.state import State
+from lousho_cli.errors import SessionBusyError, StorageError
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.stores.file import append, claims, deleting, heads, inbox, snapshots
+from lousho_cli.stores.file.file_claim import FileClaim
+from lousho_cli.stores.file.keeper import keeper
+from lousho_cli.stores.file.layout import Layout, storage_error
+from lousho_cli.stores.file.reading import LogReader
+from lousho_cli.stores.file.scan import START, Scan
+
+if TYPE_CHECKING:
+    from lousho_cli.stores.views import ApprovalView, CheckpointView
+
+_POLL_S = 0.02
+
+
+class FileStore:
+    """Logs in the folder ``path``, the one that holds ``sessions/``. It is made at the first write.
+
+    Args:
+        path: the folder.
+        history_limit: how many marks the ring of a session keeps.
+
+    Raises:
+        RangeError: the limit is no whole number from 0.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], history_limit: int = DEFAULT_HISTORY_LIMIT) -> None:
+        self.history_limit = check_history_limit(history_limit)
+        self.layout = Layout(path)
+        self._reader = LogReader(self.layout)
+        self._inbox_seen: dict[str, int] = {}
+
+    # Views
+
+    @property
+    def checkpoints(self) -> CheckpointView:
+        """The seed's checkpoint store over these logs."""
+        from lousho_cli.stores.views import CheckpointView
+
+        return CheckpointView(self)
+
+    @property
+    def approvals(self) -> ApprovalView:
+        """The seed's approval store over these logs."""
+        from lousho_cli.stores.views import ApprovalView
+
+        return ApprovalView(self)
+
+    # Log
+
+    async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
+        mine = _own(claim)
+        mine.require()
+        if not batches:
+            return
+        if not mine.begun and batches[0].seq != mine.head + 1:
+            self._catch_up(mine)
+        append.require_next(mine, batches)
+        self._reader.drop(mine.log_id)
+        append.write(mine, batches)
+        if durable:
+            await append.make_durable(mine, len(keeper()))
+        mine.require()
+
+    async def flush(self, claim: Claim) -> None:
+        mine = _own(claim)
+        mine.require()
+        await append.make_durable(mine, len(keeper()))
+        mine.require()
+
+    def _catch_up(self, claim: FileClaim) -> None:
+        """An owner that was replaced may have written one more line after the claim had read the log."""
+        _begin_at(claim, self._reader.scan_known(claim.log_id))
+
+    async def read(self, log_id: str, after: int = 0) -> LogRead:
+        self.layout.check()
+        return self._reader.read(log_id, after)
+
+    async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
+        import asyncio
+
+        folder = self.layout.folder(log_id)
+        size = self._reader.size(log_id)
+        changed = self._inbox_seen.get(log_id, inbox.changed_at(folder))
+        if self._reader.read(log_id, after).head > after:
+            return True
+        ends = time.monotonic() + timeout_ms / 1000
+        while (left := ends - time.monotonic()) > 0:
+            if self._reader.size(log_id) != size or inbox.changed_at(folder) != changed:
+                return True
+            await asyncio.sleep(min(_POLL_S, left))
+        return False
+
+    async def save_snapshot(self, claim: Claim, state: State) -> None:
+        try:
+            snapshots.save(_own(claim), state)
+        except OSError:
+            return  # a cache: the records are there without it
+
+    async def load_snapshot(self, log_id: str) -> State | None:
+        self.layout.check()
+        loaded = snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
+        if loaded is None:
+            return None
+        stored, found = loaded
+        self._reader.keep(log_id, found)
+        return stored.state
+
+    async def delete(self, log_id: str) -> bool:
+        if not deleting.has_folder(self.layout, log_id):
+            return False
+        there = deleting.is_there(self.layout.folder(log_id))
+        try:
+            claim = claims.take(self.layout, log_id, "delete", DEFAULT_TTL_MS, self._reader.scan_known(log_id).epoch)
+        except StorageError as error:
+            if not claims.is_full_disk(error):
+                raise
+            self._require_nobody(log_id)
+            deleting.remove_in_place(self.layout, log_id)
+        else:
+            try:
+                deleting.remove(self.layout, log_id)
+            finally:
+                claims.give_back(claim, None)
+        self._reader.forget(log_id)
+        return there
+
+    def _require_nobody(self, log_id: str) -> None:
+        owner = claims.owner_now(self.layout, log_id, time.time_ns())
+        if owner is not None:
+            raise SessionBusyError(log_id, owner.describe())
+
+    # Claims
+
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> FileClaim:
+        check_ttl(ttl_ms)
+        self.layout.check()
+        before = self._scan_for_claim(log_id)
+        mine = claims.take(self.layout, log_id, host, ttl_ms, before.epoch)
+        try:
+            if self._reader.size(log_id) != before.size:
+                before = self._scan_for_claim(log_id)
+            claims.require_writable(log_id, before)
+        except BaseException:
+            claims.give_back(mine, None)
+            raise
+        _begin_at(mine, before)
+        self._measure_snapshot(mine, before)
+        self._reader.keep(log_id, before)
+        keeper().add(mine)
+        return mine
+
+    def _scan_for_claim(self, log_id: str) -> Scan:
+        """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
+        loaded = snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
+        return loaded[1] if loaded else self._reader.scan(log_id)
+
+    def _measure_snapshot(self, claim: FileClaim, found: Scan) -> None:
+        claim.bytes_since_snapshot = found.size - found.start.offset
+        if found.start != START:
+            claim.snapshot_size = snapshots.size(claim.folder)
+
+    async def release(self, claim: Claim, wake_at: str | None = None) -> None:
+        mine = _own(claim)
+        if mine.released:
+            return
+        keeper().remove(mine)
+        self._reader.drop(mine.log_id)
+        try:
+            append.close_log(mine)
+            if wake_at is not None:
+                self._note_wake(mine, wake_at)
+        finally:
+            claims.give_back(mine, wake_at)
+
+    def _note_wake(self, claim: FileClaim, wake_at: str) -> None:
+        """Puts the wake where lists see it, if the head there is the newest."""
+        stored = heads.load(claim.folder)
+        if stored is not None and claim.failure is None:
+            try:
+                heads.save(claim, stored.head, wake_at)
+            except OSError:
+                return  # the owner file says it too
+
+    async def owner(self, log_id: str) -> Owner | None:
+        self.layout.check()
+        return claims.owner_now(self.layout, log_id, time.time_ns())
+
+    # Index
+
+    async def heads(self) -> Heads:
+        return heads.list_all(self.layout)
+
+    async def head(self, log_id: str) -> Head | None:
+        self.layout.check()
+        return heads.one(self.layout, log_id)
+
+    async def save_head(self, claim: Claim, head: Head) -> None:
+        try:
+            heads.save(_own(claim), head)
+        except OSError:
+            return  # a cache: lists read the log without it
+
+    async def post(self, log_id: str, post: Post) -> None:
+        folder = self.layout.make_session(log_id)
+        try:
+            inbox.put(folder, post)
+        except OSError as error:
+            raise storage_error(folder, error) from error
+
+    async def inbox(self, log_id: str) -> tuple[Post, ...]:
+        self.layout.check()
+        folder = self.layout.folder(log_id)
+        self._inbox_seen[log_id] = inbox.changed_at(folder)
+        try:
+            return inbox.waiting(folder)
+        except OSError as error:
+            raise storage_error(folder, error) from error
+
+    async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
+        folder = self.layout.folder(log_id)
+        try:
+            inbox.discard(folder, post_ids)
+        except OSError as error:
+            raise storage_error(folder, error) from error
+
+
+def _own(claim: Claim) -> FileClaim:
+    if not isinstance(claim, FileClaim):
+        raise TypeError(f"a claim of another store: {claim!r}")
+    return claim
+
+
+def _begin_at(claim: FileClaim, found: Scan) -> None:
+    claim.place = claim.before = found.place
+    claim.synced = found.synced

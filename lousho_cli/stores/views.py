@@ -1,0 +1,145 @@
+"""The seed's two store contracts as views of a log store.
+
+A view folds the log and writes records; it keeps nothing of its own. The executor finds the log
+behind it (``log_store``) and drives that instead.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.checkpoints import checkpoint_of, history_of, state_of_checkpoint
+from lousho_cli.core.fold import fold
+from lousho_cli.core.heads import head_of
+from lousho_cli.core.snapshots import pending_of, snapshot_of, state_of_snapshot
+from lousho_cli.core.states import session_from, state_from
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval, StoredApproval
+from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
+from lousho_cli.domain.codec import checkpoint_from
+from lousho_cli.domain.session import Session
+from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import read_session
+
+APPROVAL_LOG = "approval-"
+"""A pause of a run that has no session is kept in a log of its own, named so."""
+
+
+class _View:
+    def __init__(self, log_store: LogStore) -> None:
+        self.log_store = log_store
+
+    async def _session(self, log_id: str) -> Session:
+        return await read_session(self.log_store, log_id)
+
+    async def _write(self, log_id: str, *records: r.Record, when: Callable[[Session], bool] = lambda session: True) -> bool:
+        """Appends one batch under a claim of its own, unless ``when`` says no of the session found there."""
+        claim = await self.log_store.claim(log_id, socket.gethostname())
+        try:
+            session = await self._session(log_id)
+            if not when(session):
+                return False
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            batch = r.Batch(session.seq + 1, claim.epoch, now, (r.Claimed(claim.host), *records))
+            await self.log_store.append(claim, (batch,))
+            await self.log_store.save_head(claim, head_of(fold((batch,), session)))
+            return True
+        finally:
+            await self.log_store.release(claim)
+
+
+class CheckpointView(_View):
+    """``save, load, delete, history`` over a log store."""
+
+    async def save(self, session_id: str, checkpoint: Checkpoint) -> None:
+        """Makes ``checkpoint`` the state of the session, as one mark in its ring."""
+        checkpoint = checkpoint_from(checkpoint)
+        before = await self._session(session_id)
+        state = state_of_checkpoint(checkpoint)
+        kept = session_from(state)
+        # The ring and its numbering go on; everything else is what the checkpoint says.
+        f = Accumulator(kept)
+        f.marks, f.last_mark, f.decided = before.marks, before.last_mark, dict(before.decided)
+        base = state_from(f.freeze())
+        step, limit = checkpoint.step_index, self.log_store.history_limit
+        mark = r.Mark(step, checkpoint.status, checkpoint.finish_reason, checkpoint.approval_id, limit)
+        await self._write(session_id, r.Base(base), mark)
+
+    async def load(self, session_id: str) -> Checkpoint | None:
+        """The fold at the newest mark, None before the first."""
+        return checkpoint_of(session_id, await self._session(session_id))
+
+    async def delete(self, session_id: str, *, keep_history: bool = False) -> None:
+        """Ends the session; the next message under its id starts over. An unknown id is no error."""
+        if not keep_history:
+            await self.log_store.delete(session_id)
+        elif (await self._session(session_id)).seq:
+            await self._write(session_id, r.Cleared())
+
+    async def history(self, session_id: str, limit: int | None = None) -> Sequence[CheckpointHistoryEntry]:
+        """The ring, newest first."""
+        return history_of(session_id, await self._session(session_id), limit)
+
+
+class ApprovalView(_View):
+    """``save, resolve, load, list`` over a log store.
+
+    Deciding through this view takes the approval once; the session's own mark moves only when the
+    executor is given the checkpoint store too.
+    """
+
+    async def save(self, pending: PendingApproval, snapshot: ExecutionSnapshot) -> None:
+        """Stores a pause, or opens one again that was taken."""
+        log_id = await self._log_of(pending.id)
+        if log_id is not None:
+            await self._write(log_id, r.WaitPutBack(pending.id))
+            return
+        state = state_of_snapshot(snapshot)
+        mark = r.Mark(snapshot.steps, "awaiting-approval", "awaiting-approval", pending.id)
+        await self._write(f"{APPROVAL_LOG}{pending.id}", r.Base(state), r.WaitOpened(pending), mark)
+
+    async def load(self, approval_id: str) -> StoredApproval | None:
+        """The pause, without taking it; None when unknown or taken."""
+        log_id = await self._log_of(approval_id)
+        session = await self._session(log_id) if log_id else None
+        if log_id is None or session is None or session.wait is None or not _waits(session, approval_id):
+            return None
+        named = None if log_id.startswith(APPROVAL_LOG) else log_id
+        pending = pending_of(session.wait, named)
+        return StoredApproval(pending, snapshot_of(session, pending, named))
+
+    async def resolve(self, approval_id: str) -> StoredApproval | None:
+        """Takes the pause: exactly one caller gets it."""
+        log_id = await self._log_of(approval_id)
+        stored = await self.load(approval_id)
+        if log_id is None or stored is None:
+            return None
+        taken = await self._write(log_id, r.WaitTaken(approval_id), when=lambda session: _waits(session, approval_id))
+        return stored if taken else None
+
+    async def list(self) -> list[PendingApproval]:
+        """Everything that waits, oldest first."""
+        heads = (await self.log_store.heads()).heads
+        found = []
+        for head in heads:
+            if head.waits_for is None:
+                continue
+            session = await self._session(head.id)
+            if session.wait is not None and not session.wait_taken:
+                found.append(pending_of(session.wait, None if head.id.startswith(APPROVAL_LOG) else head.id))
+        return sorted(found, key=lambda pending: pending.created_at)
+
+    async def _log_of(self, approval_id: str) -> str | None:
+        for head in (await self.log_store.heads()).heads:
+            if head.waits_for is not None and head.waits_for.id == approval_id:
+                return head.id
+            if approval_id in head.decided:
+                return head.id
+        return None
+
+
+def _waits(session: Session, approval_id: str) -> bool:
+    return session.wait is not None and session.wait.id == approval_id and not session.wait_taken

@@ -1,0 +1,71 @@
+"""delete: asks first, never what waits, never what is driven; all or all but the ring."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from lousho_cli.stores.file.store import FileStore
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_case_210_without_a_terminal_and_without_yes_nothing_changes(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    before = _bytes(folder)
+    ran = lousho("delete", "trip")
+    assert ran.code == 2
+    assert "--yes" in ran.err
+    assert _bytes(folder) == before
+
+
+def test_a_dry_run_only_says_it(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    before = _bytes(folder)
+    ran = lousho("delete", "trip", "--dry-run", "--json")
+    assert (ran.code, ran.data["deleted"]) == (0, False)
+    assert _bytes(folder) == before
+
+
+def test_yes_deletes(lousho: Any, store: Any, trip: Any) -> None:
+    store("trip", trip())
+    assert lousho("delete", "trip", "--yes", "--json").data == {
+        "session": "trip",
+        "keep_history": False,
+        "deleted": True,
+        "messages": 4,
+    }
+    assert lousho("list", "--json").data == []
+    assert lousho("delete", "trip", "--yes").code == 3
+
+
+def test_what_waits_for_a_person_is_refused_unless_forced(lousho: Any, store: Any, waiting: Any) -> None:
+    store("booking", waiting())
+    ran = lousho("delete", "booking", "--yes")
+    assert ran.code == 4
+    assert "lousho approve 7f3a9c1e2b4d" in ran.err
+    assert "--force" in ran.err
+    assert lousho("delete", "booking", "--yes", "--force").code == 0
+    assert lousho("list", "--json").data == []
+
+
+def test_a_driven_session_is_refused_with_who_drives_it(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    owned = FileStore(folder / ".lousho")
+    claim = asyncio.run(owned.claim("trip", "other-host"))
+    ran = lousho("delete", "trip", "--yes")
+    asyncio.run(owned.release(claim))
+    assert ran.code == 5
+    assert "other-host" in ran.err
+    assert lousho("list", "-q").out == "trip\n"
+
+
+def test_keep_history_keeps_the_ring(lousho: Any, store: Any, trip: Any) -> None:
+    store("trip", trip())
+    before = lousho("history", "trip", "--json").data
+    assert lousho("delete", "trip", "--yes", "--keep-history").code == 0
+    assert lousho("history", "trip", "--json").data == before
+    assert lousho("show", "trip", "--json").data["messages"] == []

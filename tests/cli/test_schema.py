@@ -1,0 +1,50 @@
+"""The schemas are valid, and what the commands print is valid by them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from lousho_cli.app.schemas import NAMES, schema_of
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_schema_is_one(name: str) -> None:
+    schema = schema_of(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert json.dumps(schema)
+
+
+def test_what_is_printed_is_valid(lousho: Any, store: Any, trip: Any, waiting: Any) -> None:
+    store("trip", trip())
+    store("booking", waiting())
+    for name, args in {
+        "list": ["list"],
+        "history": ["history", "trip"],
+        "show": ["show", "booking"],
+        "diff": ["diff", "trip", "booking"],
+        "fsck": ["fsck"],
+        "doctor": ["doctor"],
+        "config": ["config"],
+        "delete": ["delete", "trip", "--dry-run"],
+    }.items():
+        ran = lousho(*args, "--json")
+        jsonschema.validate(ran.data, schema_of(name))
+        jsonschema.validate(json.loads(ran.out), schema_of("envelope"))
+    jsonschema.validate(json.loads(lousho("show", "nope", "--json").out), schema_of("error"))
+    for line in lousho("follow", "trip", "--json").out.splitlines():
+        jsonschema.validate(json.loads(line), schema_of("follow"))
+
+
+def test_a_schema_is_printed_bare_or_in_the_envelope(lousho: Any) -> None:
+    assert json.loads(lousho("schema", "list").out) == schema_of("list") == lousho("schema", "list", "--json").data
+
+
+def test_an_unknown_name_lists_those_there_are(lousho: Any) -> None:
+    ran = lousho("schema", "lst")
+    assert ran.code == 3
+    assert "Did you mean list?" in ran.err
+    assert lousho("schema").out.split() == list(NAMES)

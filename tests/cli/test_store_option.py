@@ -1,0 +1,95 @@
+"""Which store is meant: --store, LOUSHO_STORE, a file, the nearest .lousho; and what is none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_case_205_only_the_named_store_is_read(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("here", trip())
+    store("there", trip(), path="other")
+    for args in (["list", "-q"], ["history", "there", "-q"], ["show", "there", "-q"], ["diff", "there", "there"], ["delete", "there", "--dry-run"]):
+        assert lousho(*args, "--store", "other").code == 0
+    assert lousho("list", "-q", "--store", "other").out == "there\n"
+    assert lousho("show", "there").code == 3
+    assert lousho("show", "here", "--store", "other").code == 3
+
+
+def test_the_order_of_flag_environment_file_and_default(
+    lousho: Any, store: Any, trip: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("flag", "environment", "project", "user"):
+        store(name, trip(), path=name)
+    store("default", trip())
+    user_file = Path(os.environ["HOME"]) / ".config" / "lousho" / "config.toml"
+    listed = lambda *args: lousho("list", "-q", *args).out.strip()  # noqa: E731
+    assert listed() == "default"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(user_file.parents[1]))
+    user_file.parent.mkdir(parents=True)
+    user_file.write_text(f'store = "{folder / "user"}"\n')
+    assert listed() == "user"
+    (folder / "lousho.toml").write_text('store = "project"\n')
+    assert listed() == "project"
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+    assert listed() == "project"
+    monkeypatch.setenv("LOUSHO_STORE", "../environment")
+    assert listed() == "environment"
+    assert listed("--store", "../flag") == "flag"
+    sources = {row["name"]: row["source"] for row in lousho("config", "--json", "--store", "../flag").data}
+    assert sources["store"] == "flag"
+    assert {row["name"]: row["source"] for row in lousho("config", "--json").data}["store"] == "environment"
+
+
+def test_a_copied_or_moved_store_works(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    shutil.move(folder / ".lousho", folder / "moved")
+    shutil.copytree(folder / "moved", folder / "copied")
+    for path in ("moved", "copied"):
+        assert lousho("show", "trip", "-q", "--store", path).out == "trip\n"
+
+
+@pytest.mark.parametrize("url", ["sqlite:runs.db", "postgresql://h/db", "kv:a/b"])
+def test_a_store_that_is_not_in_this_version_is_refused_clearly(lousho: Any, url: str) -> None:
+    ran = lousho("list", "--store", url)
+    assert ran.code == 2
+    assert "not in this version" in ran.err
+
+
+def test_another_word_is_refused(lousho: Any) -> None:
+    assert lousho("list", "--store", "mysql://h/db").code == 2
+
+
+def test_a_path_that_is_no_store_is_7(lousho: Any, folder: Path) -> None:
+    (folder / "file").write_text("")
+    (folder / "odd").mkdir()
+    (folder / "odd" / "sessions").write_text("")
+    for path in ("file", "odd", "file/below"):
+        ran = lousho("list", "--store", path)
+        assert ran.code == 7
+        assert "[LOUSHO_NOT_A_STORE]" in ran.err
+
+
+def test_an_empty_or_missing_folder_is_an_empty_store(lousho: Any, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    for path in ("empty", "missing"):
+        assert lousho("list", "--json", "--store", path).data == []
+    assert not (folder / "missing").exists()
+
+
+def test_a_wrong_setting_is_named_with_the_nearest_right_one(lousho: Any, folder: Path) -> None:
+    (folder / "lousho.toml").write_text("max_step = 3\n")
+    ran = lousho("config")
+    assert ran.code == 2
+    assert "Did you mean max_steps?" in ran.err
+    (folder / "lousho.toml").write_text("max_steps = 0\n")
+    assert "max_steps" in lousho("config").err
+    (folder / "lousho.toml").write_text("store = [\n")
+    ran = lousho("list")
+    assert ran.code == 2
+    assert "lousho.toml" in ran.err
