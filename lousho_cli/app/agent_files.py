@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, ToolEntry
 from lousho_cli.app.documents import INVALID, read_document
@@ -62,7 +65,7 @@ def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = 
     provider = raw.get("provider")
     if hasattr(provider, "stream"):
         raw["provider"] = {"type": "scripted", "turns": [""]}  # stands in while the rest is checked
-    checked = _checked(raw, shown, [entry.name for entry in given.values() if entry.name])
+    checked = _checked(raw, shown, given)
     return AgentFile(
         name=checked.name,
         prompt=checked.prompt,
@@ -101,7 +104,7 @@ def _name_of(item: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _checked(raw: dict[str, Any], shown: str, names: Sequence[str]) -> schema.AgentModel:
+def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry]) -> schema.AgentModel:
     from pydantic import ValidationError
 
     from lousho_cli.app.agent_issues import LATER, Wrong, meaning_issues, shape_issues
@@ -118,11 +121,22 @@ def _checked(raw: dict[str, Any], shown: str, names: Sequence[str]) -> schema.Ag
         checked = AgentModel.model_validate(rest)
     except ValidationError as error:
         wrong += shape_issues(error)
+    names = [entry.name for entry in given.values() if entry.name]
     wrong += [issue for issue in meaning_issues(rest, names) if issue.path not in {other.path for other in wrong}]
     wrong += _notify_issues(rest.get("notify"))
     if wrong or checked is None:
-        raise refused(shown, wrong)
+        raise refused(shown, [msgspec.structs.replace(issue, path=_place(issue.path, given)) for issue in wrong])
     return checked
+
+
+def _place(path: str, given: Mapping[int, ToolEntry]) -> str:
+    """A path into the list of tools as it was before ``_take_objects``."""
+    first, *rest = path.split(".")
+    if first != "tools" or not rest or not given:
+        return path
+    number = int(rest[0])
+    places = (place for place in range(number + len(given) + 1) if place not in given)
+    return ".".join(["tools", str(next(islice(places, number, None))), *rest[1:]])
 
 
 def _notify_issues(lines: Any) -> list[Wrong]:

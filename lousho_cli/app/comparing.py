@@ -59,7 +59,15 @@ async def compare(store: LogStore | None, a: str, b: str, *, mode: Mode = "stric
 
 def _comparable(point: Point) -> Comparable:
     checkpoint = point.checkpoint
-    return checkpoint if checkpoint is not None else tuple(point.loaded.session.messages)
+    if checkpoint is not None and point.address.seq is None:
+        return checkpoint
+    # A cut between two marks, or before the first: the fold as it stands there.
+    session = point.loaded.session
+    return {
+        "messages": (*session.messages, *session.held),
+        "finish_reason": session.finish_reason,
+        "usage": {"total_tokens": session.usage.total_tokens},
+    }
 
 
 def _tokens(point: Point) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from lousho_cli.app.sessions import not_found, resolve
-from lousho_cli.errors import ConfigurationError, SessionAwaitingApprovalError, SessionBusyError
+from lousho_cli.app.sessions import find_session, head_of
+from lousho_cli.app.wiring import checkpoints_of
+from lousho_cli.errors import SessionAwaitingApprovalError, SessionBusyError
 from lousho_cli.ports.log_store import LogStore
 
 
@@ -26,10 +27,8 @@ async def plan_deletion(store: LogStore | None, name: str, *, keep_history: bool
         SessionAwaitingApprovalError: it waits for a person and ``force`` is not given.
         SessionBusyError: somebody drives it.
     """
-    session_id = await resolve(store, name)
-    if store is None:
-        raise not_found(name, ())
-    head = await store.head(session_id)
+    store, session_id = await find_session(store, name)
+    head = await head_of(store, session_id)
     if head is not None and head.waits_for is not None and not force:
         waiting = SessionAwaitingApprovalError(session_id, head.waits_for.id, head.waits_for.kind)
         waiting.hint = f"Decide it first: lousho approve {head.waits_for.id} (or reject, or answer), or delete it with --force."
@@ -48,10 +47,7 @@ async def delete(store: LogStore, plan: Deletion) -> Deletion:
         StorageError: it can not be written.
     """
     if plan.keep_history:
-        views = getattr(store, "checkpoints", None)
-        if views is None:
-            raise ConfigurationError("this store keeps no history by itself", field="keep_history")
-        await views.delete(plan.session, keep_history=True)
+        await checkpoints_of(store).delete(plan.session, keep_history=True)
     else:
         await store.delete(plan.session)
     return msgspec.structs.replace(plan, deleted=True)

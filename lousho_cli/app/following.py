@@ -40,7 +40,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 async def follow(store: LogStore, session_id: str, since: int = 0) -> AsyncIterator[Followed | Gap]:
-    """Every record behind ``since``, then each new one, until the run has ended and nobody drives the session.
+    """Every record behind ``since``, then each new one, until the run has ended and nobody drives the session, or the log is gone.
 
     Args:
         since: the seq of the last batch already known; 0 for none.
@@ -54,6 +54,8 @@ async def follow(store: LogStore, session_id: str, since: int = 0) -> AsyncItera
     while True:
         driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
         read = await store.read(session_id, after)
+        if read.head < after:
+            return  # it was deleted, or replaced by another log
         session = fold(read.batches, session)
         for hole in read.holes:
             if hole.first not in gaps:

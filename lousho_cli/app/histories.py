@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lousho_cli.app.addresses import parse_address
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.results import Status
-from lousho_cli.app.sessions import resolve
+from lousho_cli.app.sessions import find_session
+from lousho_cli.core.addresses import parse_address
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Marked
@@ -44,12 +44,10 @@ async def history(store: LogStore | None, name: str, limit: int | None = None) -
         AmbiguousError: several sessions begin so.
     """
     try:
-        session_id = await resolve(store, parse_address(name).session)
+        store, session_id = await find_session(store, parse_address(name).session)
     except AmbiguousError:
         raise
     except NotFoundError:
-        return (), None
-    if store is None:
         return (), None
     loaded = await load(store, session_id)
     return _entries(loaded)[:limit], loaded

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from lousho_cli.app.sessions import not_found
 from lousho_cli.core.fold import fold
 from lousho_cli.core.states import session_from
 from lousho_cli.domain.records import FORMAT
 from lousho_cli.domain.session import Session
+from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Hole, LogStore
 
 
@@ -38,7 +38,7 @@ async def load(store: LogStore, session_id: str) -> Loaded:
     """A session, folded from its snapshot and the records behind it.
 
     Raises:
-        NotFoundError: its log is empty or was never there.
+        DamagedLogError: its log holds nothing that can be read.
         StorageError: it can not be read.
     """
     state = await store.load_snapshot(session_id)
@@ -46,5 +46,5 @@ async def load(store: LogStore, session_id: str) -> Loaded:
     read = await store.read(session_id, base.seq if base is not None else 0)
     session = fold(read.batches, base)
     if session.seq == 0 and not read.holes:
-        raise not_found(session_id, ())
+        raise DamagedLogError(f"the log of session {session_id} holds no valid record", hint="See: lousho fsck")
     return Loaded(session_id, session, read.holes)

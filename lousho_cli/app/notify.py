@@ -18,14 +18,16 @@ from lousho_cli.domain.codec import json_text
 
 TIME_LIMIT_SECONDS = 60
 
-# The outer shell returns at once. The inner one leads a group of the command and of a watch that kills the group.
+# The shell returns at once. What it leaves running is one group: the command, and a watch that kills the group.
+# A command in the background has no input of its own, so ours is handed on as descriptor 3.
 _DETACHED = """
 limit=$1; shift
+exec 3<&0
 {
-  ( trap 'kill "$sleeper"; exit' TERM; sleep "$limit" & sleeper=$!; wait "$sleeper"; kill -KILL 0 ) </dev/null &
+  ( trap 'kill "$sleeper"; exit' TERM; sleep "$limit" & sleeper=$!; wait "$sleeper"; kill -s KILL 0 ) 3<&- &
   watch=$!
-  "$@"
-  kill -TERM "$watch"
+  "$@" <&3 3<&-
+  kill -s TERM "$watch"
 } &
 """
 

@@ -28,13 +28,16 @@ def schema_of(name: str) -> dict[str, Any]:
             f"there is no schema {name}", kept=NAMES, code="LOUSHO_SCHEMA_NOT_FOUND", hint=f"{hint}Known are {', '.join(NAMES)}."
         )
     if name == "agent":
-        return {"$schema": _DIALECT, **_agent_schema()}
+        from lousho_cli.app.agent_schema import agent_file_json_schema
+
+        return agent_file_json_schema()
     if name in ("envelope", "error"):
         return {"$schema": _DIALECT, **(_ENVELOPE if name == "envelope" else _ERROR)}
     import msgspec
 
     title = "a line of lousho follow --json" if name == "follow" else f"data of lousho {name.replace('-check', ' --check')} --json"
-    return {"$schema": _DIALECT, "title": title, **msgspec.json.schema(_type_of(name))}
+    schema: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(_type_of(name))))  # plain JSON: no tuples
+    return {"$schema": _DIALECT, "title": title, **schema}
 
 
 def _type_of(name: str) -> Any:
@@ -57,12 +60,6 @@ def _type_of(name: str) -> Any:
         "config": list[config.Setting],
     }
     return types[name]
-
-
-def _agent_schema() -> dict[str, Any]:
-    from lousho_cli.app.agent_schema import agent_file_json_schema
-
-    return agent_file_json_schema()
 
 
 _ENVELOPE: dict[str, Any] = {

@@ -11,7 +11,7 @@ from lousho_cli.app.sync import run_now
 from lousho_cli.app.wiring import open_store
 from lousho_cli.core.session_ids import check_session_id
 from lousho_cli.domain.heads import Head
-from lousho_cli.errors import AmbiguousError, NotFoundError
+from lousho_cli.errors import AmbiguousError, NotAStoreError, NotFoundError, StorageError
 from lousho_cli.ports.log_store import LogStore
 
 _NAMED = 20  # how many ids an error lists before it only counts
@@ -116,8 +116,10 @@ def pending_item(head: Head) -> PendingItem | None:
     )
 
 
-async def resolve(store: LogStore | None, name: str) -> str:
-    """The id of the session that ``name`` means: an exact id, else the only one that begins so.
+async def find_session(store: LogStore | None, name: str) -> tuple[LogStore, str]:
+    """The store and the id of the session that ``name`` means: an exact id, else the only one that begins so.
+
+    A store that is not there (None) holds no session.
 
     Raises:
         ConfigurationError: it may not be an id.
@@ -127,18 +129,28 @@ async def resolve(store: LogStore | None, name: str) -> str:
     check_session_id(name)
     if store is None:
         raise not_found(name, ())
-    if await store.head(name) is not None:
-        return name
+    if await head_of(store, name) is not None:
+        return store, name
     heads = await store.heads()
     ids = sorted({head.id for head in heads.heads} | {log_id for log_id, _ in heads.damaged})
     if name in ids:
-        return name
+        return store, name
     matches = [one for one in ids if one.startswith(name)]
     if len(matches) > 1:
         raise AmbiguousError(f"{name} is the beginning of {len(matches)} sessions", kept=matches, hint=_named("They are", matches))
     if not matches:
         raise not_found(name, ids)
-    return matches[0]
+    return store, matches[0]
+
+
+async def head_of(store: LogStore, session_id: str) -> Head | None:
+    """The head of a session; None where there is none, and where its log can not be read."""
+    try:
+        return await store.head(session_id)
+    except NotAStoreError:
+        raise
+    except StorageError:
+        return None
 
 
 def not_found(name: str, ids: Sequence[str]) -> NotFoundError:

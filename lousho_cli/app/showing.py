@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from lousho_cli.app.addresses import Address, checkpoint_not_found, find_mark, parse_address
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.results import Outcome, PendingItem, Status, Usage, usage_of
-from lousho_cli.app.sessions import not_found, resolve
+from lousho_cli.app.sessions import find_session
+from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address
 from lousho_cli.core.checkpoints import checkpoint_at
 from lousho_cli.core.fold import fold
 from lousho_cli.domain.agent import Fingerprint
@@ -81,9 +81,7 @@ async def read_point(store: LogStore | None, text: str) -> Point:
         NotFoundError: there is no such session or checkpoint; what there is is listed.
     """
     address = parse_address(text)
-    session_id = await resolve(store, address.session)
-    if store is None:
-        raise not_found(address.session, ())
+    store, session_id = await find_session(store, address.session)
     if address.seq is not None:
         return Point(await _load_until(store, session_id, address.seq), address)
     loaded = await load(store, session_id)

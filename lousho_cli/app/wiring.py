@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +17,11 @@ from lousho_cli.app.places import STORE_FOLDER, find_store_folder
 from lousho_cli.app.store_urls import kind_of
 from lousho_cli.errors import ConfigurationError, NotAStoreError
 from lousho_cli.ports.log_store import LogStore
+
+if TYPE_CHECKING:
+    from lousho_cli.stores.file.fsck import Finding as StoreFinding
+    from lousho_cli.stores.file.store import FileStore
+    from lousho_cli.stores.views import CheckpointView
 
 STORE_VARIABLE = "LOUSHO_STORE"
 
@@ -99,11 +105,51 @@ def open_store(flag: str | None = None, *, create: bool) -> LogStore | None:
 
 def _file_store(folder: Path, *, create: bool) -> LogStore | None:
     sessions = folder / "sessions"
-    for path in (folder, sessions):
-        if path.exists() and not path.is_dir():
-            raise NotAStoreError(f"{path} is a file, not a store", hint="A store is a folder that holds sessions/.")
+    nearest = next(path for path in (sessions, *sessions.parents) if path.exists())
+    if not nearest.is_dir():
+        raise NotAStoreError(f"{nearest} is a file, not a store", hint="A store is a folder that holds sessions/.")
     if not create and not sessions.is_dir():
         return None
     from lousho_cli.stores.file.store import FileStore
 
     return FileStore(folder)
+
+
+def checkpoints_of(store: LogStore) -> CheckpointView:
+    """The seed's checkpoint store over a log store, with its ``log_store`` for the executor."""
+    from lousho_cli.stores.views import CheckpointView
+
+    return CheckpointView(store)
+
+
+async def inspect_logs(store: LogStore, session_id: str | None = None) -> list[StoreFinding]:
+    """What ``fsck`` finds in a store, or in one session of it. Writes nothing.
+
+    Raises:
+        ConfigurationError: this kind of store has nothing to look through.
+        StorageError: the store itself can not be read.
+    """
+    from lousho_cli.stores.file import fsck
+
+    files = _files_of(store)
+    return fsck.check_session(files.layout, session_id) if session_id is not None else await fsck.check(files)
+
+
+async def repair_log(store: LogStore, session_id: str) -> str | None:
+    """Repairs one session; gives the path of the damaged log that was kept, None when there was nothing to repair.
+
+    Raises:
+        SessionBusyError: somebody drives it.
+        StorageError: it can not be repaired or written.
+    """
+    from lousho_cli.stores.file.repair import repair
+
+    return await repair(_files_of(store), session_id)
+
+
+def _files_of(store: LogStore) -> FileStore:
+    from lousho_cli.stores.file.store import FileStore
+
+    if not isinstance(store, FileStore):
+        raise ConfigurationError("only a store of files can be checked", field="store")
+    return store

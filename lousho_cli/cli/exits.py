@@ -70,14 +70,17 @@ def code_of(error: BaseException) -> Exit:
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), Exit.FAILED)
 
 
-def code_of_run(status: str, finish_reason: str, outcome: str | None = None) -> Exit:
+def code_of_run(status: str, finish_reason: str, outcome: str | None = None, *, stopped: bool = False) -> Exit:
     """The exit code of a run that came back.
 
     Args:
         status: ``in-progress``, ``awaiting-approval`` or ``finished``.
         finish_reason: the seed's word, such as ``stop`` or ``max-steps``.
         outcome: ``completed``, ``failed`` or ``aborted``; None while it did not end.
+        stopped: whether SIGTERM or SIGHUP came first, so that it goes on with the next resume.
     """
+    if stopped:
+        return Exit.STOPPED
     if status == "awaiting-approval":
         return Exit.WAITS
     if outcome in ("failed", "aborted"):

@@ -34,7 +34,7 @@ class Face:
     @cached_property
     def out(self) -> Output:
         """Stdout."""
-        return Output(sys.stdout, json=self.json, quiet=self.quiet, colour=self._colour_on(sys.stdout))
+        return Output(sys.stdout, colour=self._colour_on(sys.stdout))
 
     @cached_property
     def err(self) -> Diagnostics:
@@ -47,6 +47,15 @@ class Face:
     def interactive(self) -> bool:
         """Whether somebody is there who can be asked."""
         return sys.stdin is not None and sys.stdin.isatty()
+
+    def open_store(self, *, create: bool) -> Any:
+        """The store that the options mean (``app.wiring.open_store``); ``-v`` says which one and why."""
+        from lousho_cli.app.wiring import locate_store, open_store
+
+        if self.verbose:
+            place = locate_store(self.store)
+            self.err.detail(f"store: {place.url} ({place.source}{', ' + place.where if place.where else ''})")
+        return open_store(self.store, create=create)
 
     def confirm(self, question: str, *, flag: str) -> bool:
         """Asks on stderr; only where somebody is there to answer.

@@ -20,7 +20,7 @@ _HOSTILE = re.compile(
 
 def visible(text: str) -> str:
     """``text`` with every control character but newline and tab written as its escape, such as ``\\x1b``."""
-    return _HOSTILE.sub(_escape, text)
+    return text if text.isprintable() else _HOSTILE.sub(_escape, text)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
@@ -31,6 +31,8 @@ def one_line(text: str, limit: int | None = None) -> str:
     """
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

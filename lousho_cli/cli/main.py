@@ -91,7 +91,7 @@ COMPLETE_VARIABLE = "_LOUSHO_COMPLETE"
 
 def _invoke(args: list[str], face: Face) -> int:
     if COMPLETE_VARIABLE in os.environ:
-        from typer.completion import completion_init
+        from typer._completion_classes import completion_init
 
         completion_init()
     result = build()(args, prog_name="lousho", standalone_mode=False, obj=face)

@@ -115,11 +115,9 @@ def _version(ctx: Any, param: Any, value: Any) -> None:
 
 def _shared(names: list[str], field: str, **settings: Any) -> TyperOption:
     def keep(ctx: Any, param: Any, value: Any) -> Any:
-        if value and not ctx.resilient_parsing:  # given here; what stood before the command stays otherwise
+        if value not in (None, False, 0):  # given here; otherwise what stood before the command stays
             if field == "colour" and value not in ("auto", "always", "never"):
                 raise typer.BadParameter("choose auto, always or never", ctx=ctx, param=param)
-            setattr(face_of(ctx), field, value)
-        elif value and isinstance(ctx.find_root().obj, Face):  # completion looks into the store that was named
             setattr(face_of(ctx), field, value)
         return value
 

@@ -55,15 +55,11 @@ class Output:
 
     Args:
         stream: where it goes; None (a closed stdout) drops all.
-        json: whether the person asked for JSON.
-        quiet: whether only the answer or the id is wanted.
         colour: whether styles are written.
     """
 
-    def __init__(self, stream: TextIO | None, *, json: bool = False, quiet: bool = False, colour: bool = False) -> None:
+    def __init__(self, stream: TextIO | None, *, colour: bool = False) -> None:
         self._stream = stream
-        self.json = json
-        self.quiet = quiet
         self.colour = colour
         self.terminal = stream is not None and stream.isatty()
         self.closed = stream is None

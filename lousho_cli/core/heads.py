@@ -226,8 +226,9 @@ def _run_started(d: _Draft, record: r.RunStarted, _batch: r.Batch) -> None:
 
 
 def _run_resumed(d: _Draft, record: r.RunResumed, _batch: r.Batch) -> None:
-    d.attempts = record.attempt
+    d.attempts, d.status = record.attempt, "in-progress"
     d.outcome = d.error = None
+    d.set_wait(None)
 
 
 def _turn(d: _Draft, record: r.Turn, _batch: r.Batch) -> None:

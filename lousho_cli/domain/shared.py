@@ -89,4 +89,5 @@ class Shared(Sequence[T], Generic[T]):
     __hash__ = None  # type: ignore[assignment]  # equal by content, like a list
 
     def __repr__(self) -> str:
-        return f"Shared({list(self)!r})"
+        # Short on purpose: asyncio takes the repr of a task's result when it restores a signal handler.
+        return f"<{len(self)} shared items>"

@@ -38,6 +38,10 @@ class RunResult(msgspec.Struct, frozen=True):
     business_state: Any = None
     stopped: bool = False
 
+    def __repr__(self) -> str:
+        # Without the transcript: asyncio takes the repr of a task's result when it restores a signal handler.
+        return f"<RunResult {self.session_id}: {self.status}, {self.finish_reason}, {self.steps} steps>"
+
 
 def result_of(session_id: str, session: Session, *, stopped: bool = False) -> RunResult:
     """The result of a session at rest."""

@@ -24,7 +24,7 @@ while read -r change group; do
     ended) case $alive in *" $group "*) alive="${alive%% $group *} ${alive#* $group }" ;; esac ;;
   esac
 done
-for group in $alive; do kill -KILL -- "-$group"; done
+for group in $alive; do kill -s KILL -- "-$group"; done
 """
 
 

@@ -99,7 +99,8 @@ async def _write(store: FileStore, session: str, batches: Batches, at: str) -> N
     head = (await store.read(session)).head
     first, *rest = batches
     lines = [r.Batch(head + 1 + i, claim.epoch, at, tuple(records)) for i, records in enumerate([[r.Claimed("test"), *first], *rest])]
-    await store.append(claim, lines)
+    for line in lines:
+        await store.append(claim, [line])
     await store.save_head(claim, head_of(fold((await store.read(session)).batches)))
     await store.release(claim)
 

@@ -56,3 +56,7 @@ def test_every_error_of_the_tree_is_in_the_table_above() -> None:
 )
 def test_the_end_of_a_run_has_its_exit_code(status: str, finish_reason: str, outcome: str | None, code: int) -> None:
     assert code_of_run(status, finish_reason, outcome) == code
+
+
+def test_a_run_that_was_stopped_is_143() -> None:
+    assert code_of_run("in-progress", "stop", stopped=True) == Exit.STOPPED == 143

@@ -47,9 +47,7 @@ def test_case_198_json_is_one_unwrapped_document(
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_case_206_no_control_byte_but_newline_and_tab_reaches_stdout(
-    lousho: Any, hostile_store: None, command: tuple[str, ...]
-) -> None:
+def test_case_206_no_control_byte_but_newline_and_tab_reaches_stdout(lousho: Any, hostile_store: None, command: tuple[str, ...]) -> None:
     for extra in ([], ["--json"], *([["--content"]] if command[0] == "show" else [])):
         ran = lousho(*command, *extra)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", ran.out + ran.err)
@@ -67,13 +65,11 @@ def test_case_199_warnings_are_on_stderr_and_in_the_envelope(lousho: Any, store:
     ran = lousho("list", "--json", "-v")
     document = json.loads(ran.out)
     assert len(document["warnings"]) == 1
-    assert ran.err.startswith("warning: session bad is damaged")
+    assert "warning: session bad is damaged" in ran.err
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_case_201_an_encoding_that_lacks_characters_never_crashes(
-    process: Any, hostile_store: None, encoding: str, folder: Path
-) -> None:
+def test_case_201_an_encoding_that_lacks_characters_never_crashes(process: Any, hostile_store: None, encoding: str, folder: Path) -> None:
     environ = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
     with (folder / "out").open("wb") as out:
         ran = process("show", "s", "--content", environ=environ, stdout=out)
@@ -105,7 +101,15 @@ def test_an_error_as_json_is_an_envelope_on_stdout(lousho: Any) -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [("lst",), ("list", "--nope"), ("show",), ("list", "--limit", "many"), ("list", "--limit", "-1"), ("list", "extra"), ("--color", "pink", "list")],
+    [
+        ("lst",),
+        ("list", "--nope"),
+        ("show",),
+        ("list", "--limit", "many"),
+        ("list", "--limit", "-1"),
+        ("list", "extra"),
+        ("--color", "pink", "list"),
+    ],
     ids=" ".join,
 )
 def test_wrong_usage_is_2_and_one_line_and_as_json_an_envelope(lousho: Any, args: tuple[str, ...]) -> None:
@@ -129,7 +133,7 @@ def test_an_unexpected_error_shows_no_traceback_unless_asked(lousho: Any, monkey
         raise ZeroDivisionError(f"at {local_variable[:2]} key sk-very-secret")
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    monkeypatch.setattr("lousho_cli.app.wiring.open_store", broken)
+    monkeypatch.setattr("lousho_cli.cli.face.Face.open_store", broken)
     ran = lousho("list")
     assert ran.code == 1
     assert ran.err.count("\n") == 1

@@ -14,7 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("command", ["show s --content | head -1", "show s --json | head -c 1", "history s | true", "list --help | head -1"])
+@pytest.mark.parametrize(
+    "command", ["show s --content | head -1", "show s --json | head -c 1", "history s | true", "list --help | head -1"]
+)
 def test_case_200_a_closed_pipe_ends_quietly(store: Any, trip: Any, folder: Path, command: str) -> None:
     store("s", trip(answer="word " * 200_000))
     environ = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT)}
@@ -39,7 +41,9 @@ def test_a_terminal_gets_a_table_that_fits_in_colour(store: Any, trip: Any, fold
     store("a" * 100, trip())
     main, side = pty.openpty()
     environ = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "60", "TERM": "xterm"}
-    ran = subprocess.run([sys.executable, "-m", "lousho_cli", "list"], cwd=folder, env=environ, stdout=side, stderr=side, stdin=side, timeout=30)
+    ran = subprocess.run(
+        [sys.executable, "-m", "lousho_cli", "list"], cwd=folder, env=environ, stdout=side, stderr=side, stdin=side, timeout=30
+    )
     os.close(side)
     shown = os.read(main, 65536).decode()
     os.close(main)

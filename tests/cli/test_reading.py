@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +202,8 @@ def test_diff_exit_code_and_mode(lousho: Any, store: Any, trip: Any) -> None:
 def test_diff_takes_addresses(lousho: Any, store: Any, trip: Any) -> None:
     store("a", trip())
     assert lousho("diff", "a@1", "a@2", "--json").data["diverged_at"] == 2
+    assert lousho("diff", "a#1", "a#2", "--json").data["diverged_at"] == 1
+    assert "diverged_at" not in lousho("diff", "a#2", "a#3", "--json").data
     assert lousho("diff", "a", "nope").code == 3
 
 
@@ -226,9 +227,6 @@ def test_a_session_before_its_first_mark_is_there_at_step_0(lousho: Any, store: 
     assert len(lousho("show", "trip", "--json").data["messages"]) == 1
 
 
-Change = Callable[[bytes], bytes]
-
-
 def test_what_stands_of_a_damaged_session_is_shown_then_7(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
     store("trip", trip())
     log = folder / ".lousho" / "sessions" / "trip" / "log.jsonl"
@@ -242,7 +240,31 @@ def test_what_stands_of_a_damaged_session_is_shown_then_7(lousho: Any, store: An
     assert "is damaged" in ran.err
     fsck = lousho("fsck", "--json")
     assert fsck.code == 10
-    assert "hole" in {finding["kind"] for finding in fsck.data}
+    assert [(finding["session"], finding["seq"]) for finding in fsck.data if finding["kind"] == "hole"] == [("trip", 2)]
+
+
+def test_fsck_repairs_what_has_a_hole_and_keeps_the_old_log(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    log = folder / ".lousho" / "sessions" / "trip" / "log.jsonl"
+    damaged = log.read_bytes().replace(b"call_weather", b"call-weather", 1)
+    log.write_bytes(damaged)
+    assert lousho("fsck").code == 10
+    assert lousho("fsck", "--repair").code == 0
+    assert lousho("fsck").code == 0
+    assert damaged in [path.read_bytes() for path in log.parent.glob("log.damaged*")]
+    assert lousho("show", "trip", "-q").code == 0
+
+
+def test_a_log_without_any_valid_record_is_damaged_and_can_be_deleted(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("good", trip())
+    bad = folder / ".lousho" / "sessions" / "bad"
+    bad.mkdir()
+    (bad / "log.jsonl").write_bytes(b"no record at all\n")
+    assert lousho("show", "bad").code == 7
+    assert lousho("fsck", "bad").code == 10
+    assert lousho("fsck", "good").code == 0
+    assert lousho("delete", "bad", "--yes").code == 0
+    assert lousho("fsck").code == 0
 
 
 def test_a_session_of_a_newer_version_is_shown_with_a_warning(lousho: Any, store: Any, trip: Any) -> None:

@@ -13,7 +13,13 @@ import pytest
 def test_case_205_only_the_named_store_is_read(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
     store("here", trip())
     store("there", trip(), path="other")
-    for args in (["list", "-q"], ["history", "there", "-q"], ["show", "there", "-q"], ["diff", "there", "there"], ["delete", "there", "--dry-run"]):
+    for args in (
+        ["list", "-q"],
+        ["history", "there", "-q"],
+        ["show", "there", "-q"],
+        ["diff", "there", "there"],
+        ["delete", "there", "--dry-run"],
+    ):
         assert lousho(*args, "--store", "other").code == 0
     assert lousho("list", "-q", "--store", "other").out == "there\n"
     assert lousho("show", "there").code == 3
@@ -93,3 +99,14 @@ def test_a_wrong_setting_is_named_with_the_nearest_right_one(lousho: Any, folder
     ran = lousho("list")
     assert ran.code == 2
     assert "lousho.toml" in ran.err
+
+
+def test_v_says_which_store_is_read_and_why(lousho: Any, store: Any, trip: Any) -> None:
+    store("trip", trip(), path="other")
+    ran = lousho("list", "-v", "--store", "other")
+    assert "store: other (flag, --store)" in ran.err
+    assert ran.out == lousho("list", "--store", "other").out
+
+
+def test_an_empty_store_url_is_refused(lousho: Any) -> None:
+    assert lousho("list", "--store", "").code == 2

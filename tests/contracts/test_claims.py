@@ -58,7 +58,14 @@ async def test_claiming_writes_nothing_to_the_log(store: LogStore, batch: MakeBa
     assert await store.read("trip") == before
 
 
-@pytest.mark.parametrize("record", [r.Created("a", format=r.FORMAT + 1), r.Claimed("h", format=r.FORMAT + 1), r.Foreign("lousho.new", b'{"type":"lousho.new"}')])
+NEWER = [
+    r.Created("a", format=r.FORMAT + 1),
+    r.Claimed("h", format=r.FORMAT + 1),
+    r.Foreign("lousho.new", b'{"type":"lousho.new"}'),
+]
+
+
+@pytest.mark.parametrize("record", NEWER)
 async def test_a_log_of_a_newer_version_is_read_but_not_claimed(store: LogStore, batch: MakeBatch, record: r.Record) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1), batch(2, 1, record)])

@@ -58,5 +58,7 @@ def test_completion_loads_no_more(tmp_path: Path) -> None:
 
 def test_importing_the_package_costs_nothing(tmp_path: Path) -> None:
     code = "import sys; before = set(sys.modules); import lousho_cli; print(len(set(sys.modules) - before))"
-    ran = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
     assert int(ran.stdout) <= 2

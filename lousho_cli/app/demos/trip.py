@@ -17,7 +17,7 @@ Sunny and 24 °C in Lisbon, so take the coast:
 
   Morning    Tram 28 up to Alfama before the queues, coffee at Portas do Sol.
   Midday     Train from Cais do Sodré to Cascais, 40 minutes along the water; grilled sardines by the harbour.
-  Afternoon  The cliff path to Boca do Inferno, then a swim at Praia da Rainha.
+  Afternoon  The cliff path to Boca do Inferno, then a swim at Praia da Conceição.
   Evening    Back for the sunset at Miradouro da Graça.
 
 Take sunscreen and a light jacket for the evening wind."""

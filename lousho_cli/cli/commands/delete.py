@@ -33,13 +33,9 @@ def run(
 
 async def _delete(face: Face, name: str, *, keep_history: bool, dry_run: bool, yes: bool, force: bool) -> int:
     from lousho_cli.app.deleting import delete, plan_deletion
-    from lousho_cli.app.sessions import not_found
-    from lousho_cli.app.wiring import open_store
 
-    store = open_store(face.store, create=False)
+    store = face.open_store(create=False)
     plan = await plan_deletion(store, name, keep_history=keep_history, force=force)
-    if store is None:
-        raise not_found(name, ())
     what = f"session {plan.session} ({plan.messages} messages{', its history is kept' if keep_history else ''})"
     if dry_run:
         face.answer(plan, text=lambda: face.out.line(f"would delete {what}"), quiet=plan.session)

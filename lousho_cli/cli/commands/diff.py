@@ -32,12 +32,11 @@ def run(
     """Compare two sessions step by step: where they part first, what differs, what drifted, their tokens."""
     from lousho_cli.app.comparing import compare
     from lousho_cli.app.sync import run_now
-    from lousho_cli.app.wiring import open_store
     from lousho_cli.cli.render.diff import diff_text
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
-    store = open_store(face.store, create=False)
+    store = face.open_store(create=False)
     compared, points = run_now(lambda: compare(store, a, b, mode=mode))
     codes = [report(face, point.loaded) for point in points]
     face.answer(compared, text=lambda: diff_text(face.out, a, b, compared), quiet=str(compared.diverged_at or ""))

@@ -23,7 +23,7 @@ def run(
     since: Annotated[int, typer.Option("--since", min=0, metavar="SEQ", help="Only what stands behind this batch.")] = 0,
     content: Annotated[bool, typer.Option("--content", help="Show what was said in a pipe, too; a terminal always does.")] = False,
 ) -> int:
-    """Show the log of a session as it grows, from any terminal. Ends when the run has ended and nobody drives it."""
+    """Show the log of a session as it grows, from any terminal. Ends once the run has ended and nobody drives it."""
     import asyncio
 
     face = face_of(ctx)
@@ -33,15 +33,12 @@ def run(
 async def _follow(face: Face, name: str, since: int, *, content: bool) -> int:
     from lousho_cli.app.following import Gap, follow
     from lousho_cli.app.loading import load
-    from lousho_cli.app.sessions import not_found, resolve
-    from lousho_cli.app.wiring import open_store
+    from lousho_cli.app.sessions import find_session
     from lousho_cli.cli.render.record import record_text
     from lousho_cli.cli.state_of_log import report
 
-    store = open_store(face.store, create=False)
-    session_id = await resolve(store, name)
-    if store is None:
-        raise not_found(name, ())
+    store = face.open_store(create=False)
+    store, session_id = await find_session(store, name)
     code = report(face, await load(store, session_id))
     async for item in follow(store, session_id, since):
         if isinstance(item, Gap):

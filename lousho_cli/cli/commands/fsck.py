@@ -29,14 +29,13 @@ def run(
 
 async def _fsck(face: Face, name: str | None, *, mend: bool) -> int:
     from lousho_cli.app.checking import check, repair
-    from lousho_cli.app.wiring import open_store
     from lousho_cli.cli.render.findings import findings_table
 
-    store = open_store(face.store, create=False)
+    store = face.open_store(create=False)
     checked = await check(store, name)
     if mend and store is not None and not checked.sound:
         checked = await repair(store, checked)
     face.answer(checked.findings, text=lambda: findings_table(face.out, checked), quiet=[one.session for one in checked.findings])
-    for session_id in checked.repaired:
-        face.err.note(f"repaired {session_id}; its old log is kept beside it")
-    return Exit.DONE if checked.sound or checked.repaired else Exit.CHECK_FAILED
+    for session_id, path in checked.repaired:
+        face.err.note(f"repaired {session_id}; its old log is kept as {path}")
+    return Exit.DONE if checked.sound else Exit.CHECK_FAILED

@@ -18,12 +18,11 @@ def run(ctx: typer.Context, session: Session, limit: Limit = None) -> int:
     """List the kept checkpoints of a session, newest first. Their addresses are what show, fork and diff take."""
     from lousho_cli.app.histories import history
     from lousho_cli.app.sync import run_now
-    from lousho_cli.app.wiring import open_store
     from lousho_cli.cli.render.history import history_table
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
-    store = open_store(face.store, create=False)
+    store = face.open_store(create=False)
     entries, loaded = run_now(lambda: history(store, session, limit))
     code = report(face, loaded) if loaded is not None else Exit.DONE
     if loaded is None:

@@ -24,5 +24,6 @@ def run(
     from lousho_cli.app.init_project import init_project
 
     face = face_of(ctx)
-    written = init_project(Path(folder))
-    face.answer(written, text=lambda: face.out.lines(map(str, written)))
+    written = [str(path) for path in init_project(Path(folder))]
+    face.answer(written, text=lambda: face.out.lines(written), quiet=written)
+    face.err.note(f"run it: lousho run {folder}")

@@ -32,7 +32,6 @@ def run(
     """List the sessions here, newest first."""
     from lousho_cli.app.sessions import list_sessions
     from lousho_cli.app.sync import run_now
-    from lousho_cli.app.wiring import open_store
     from lousho_cli.cli.render.sessions import sessions_table
 
     face = face_of(ctx)
@@ -44,7 +43,7 @@ def run(
     if limit is None and not every and face.out.terminal and not face.json:
         limit = TERMINAL_LIMIT
     limit = None if every else limit
-    store = open_store(face.store, create=False)
+    store = face.open_store(create=False)
     listing = run_now(lambda: list_sessions(store, status=status, agent=agent, since=at, limit=limit))
     for session_id, detail in listing.damaged:
         face.err.warning(f"session {session_id} is damaged: {detail}")

@@ -24,12 +24,11 @@ def run(
     """Show one session, or one checkpoint of it. In a pipe, text is left out unless --content is given."""
     from lousho_cli.app.showing import show
     from lousho_cli.app.sync import run_now
-    from lousho_cli.app.wiring import open_store
     from lousho_cli.cli.render.transcript import transcript
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
-    store = open_store(face.store, create=False)
+    store = face.open_store(create=False)
     shown, loaded = run_now(lambda: show(store, session))
     code = report(face, loaded)
     whole = content or face.out.terminal

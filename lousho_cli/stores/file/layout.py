@@ -122,8 +122,8 @@ class Layout:
 
     def make_session(self, session_id: str) -> str:
         """Makes the folder of a session where it is missing, and gives its path."""
-        self.make()
         folder = self.folder(session_id)
+        self.make()
         try:
             make_folder(folder)
         except OSError as error:

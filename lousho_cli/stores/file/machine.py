@@ -14,10 +14,10 @@ def machine_id() -> str:
     identity = ""
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         try:
-            with open(path, encoding="ascii") as file:
-                identity = file.read().strip()
+            with open(path, "rb") as file:
+                identity = file.read().decode(errors="replace").strip()
             break
-        except (OSError, ValueError):
+        except OSError:
             continue  # not every system has one; the node name stands alone then
     return f"{os.uname().nodename}/{identity}"
 
@@ -30,8 +30,8 @@ def boot_id() -> str:
 
         asked = subprocess.run(["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False)
         return asked.stdout.strip()
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
+    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        return file.read().decode().strip()
 
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

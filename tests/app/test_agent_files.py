@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from lousho_cli.app.agent_files import load_agent_file
+from lousho_cli.app.agent_schema import agent_file_json_schema
+from lousho_cli.app.agent_spec import Durability, Limits, Policy, ProviderSpec, ToolEntry
+from lousho_cli.app.documents import read_document
+from lousho_cli.core.retry import RetryPolicy
+from lousho_cli.errors import ConfigurationError
+
+LEAST = "name: x\nprompt: y\nprovider: { type: openai, model: m }\n"
+SCRIPTED = "name: x\nprompt: y\nprovider: { type: scripted, turns: [{ text: hi }] }\n"
+
+WHOLE = """
+name: trip
+prompt: You plan trips.
+provider: { type: openai, model: gpt-5-mini, base_url: http://127.0.0.1:11434/v1 }
+tools:
+  - current-date
+  - name: weather
+    description: Forecast for a city
+    command: [python, weather.py]
+    input: { type: object, properties: { city: { type: string } }, required: [city] }
+    replay: safe
+    timeout: 30s
+  - python: tools.py:book_table
+    needs_approval: true
+policy:
+  { requires_approval: [shell], limits: { max_steps: 20, max_cost_usd: 1 }, approval_ttl: 3d, tool_concurrency: 4, on_agent_drift: error }
+durability:
+  { max_attempts: 3, timeout: 30m, replay: never, continue_cut_off: true, history_limit: 5, retry: { max_retries: 1, base_delay: 500ms } }
+notify: [./page-me.sh now, [mail, "a b"]]
+workspace: host
+"""
+
+
+def load(folder, text, name="agent.yaml"):
+    (folder / name).write_text(text)
+    return load_agent_file(folder / name)
+
+
+def refusal(folder, text, name="agent.yaml"):
+    with pytest.raises(ConfigurationError) as refused:
+        load(folder, text, name)
+    return refused.value
+
+
+def test_every_field_of_the_example(tmp_path):
+    agent = load(tmp_path, WHOLE)
+    assert (agent.name, agent.prompt, agent.folder, agent.workspace) == ("trip", "You plan trips.", tmp_path, tmp_path)
+    assert agent.path == tmp_path / "agent.yaml" and agent.address == str(tmp_path / "agent.yaml") and not agent.is_demo
+    assert agent.provider == ProviderSpec("openai", "gpt-5-mini", "http://127.0.0.1:11434/v1", "OPENAI_API_KEY")
+    assert agent.policy == Policy(
+        requires_approval=("shell",),
+        limits=Limits(max_steps=20, max_cost_usd=1.0),
+        approval_ttl_ms=259_200_000,
+        tool_concurrency=4,
+        on_agent_drift="error",
+    )
+    assert agent.durability == Durability(
+        max_attempts=3, timeout_ms=1_800_000, replay="never", continue_cut_off=True, history_limit=5, retry=RetryPolicy(1, 500, 900_000)
+    )
+    assert agent.notify == (("./page-me.sh", "now"), ("mail", "a b"))
+    assert agent.tools == (
+        ToolEntry("builtin", name="current-date", field="tools.0"),
+        ToolEntry(
+            "command",
+            name="weather",
+            description="Forecast for a city",
+            command=("python", "weather.py"),
+            input={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+            replay="safe",
+            timeout_ms=30_000,
+            field="tools.1",
+        ),
+        ToolEntry("python", target="tools.py:book_table", needs_approval=True, field="tools.2"),
+    )
+
+
+def test_defaults(tmp_path):
+    agent = load(tmp_path, LEAST)
+    assert (agent.policy, agent.durability, agent.tools, agent.notify) == (Policy(), Durability(), (), ())
+    assert agent.policy.limits.max_steps == 50
+    assert agent.durability.retry == RetryPolicy(3, 2000, 900_000)  # on by default for agent files
+    assert load(tmp_path, LEAST + "durability: { retry: false }").durability.retry is None
+    assert load(tmp_path, LEAST + "policy: { requires_approval: true, tool_concurrency: unbounded }").policy.requires_approval is True
+
+
+def test_json_is_read_too(tmp_path):
+    text = json.dumps({"name": "x", "prompt": "y", "provider": {"type": "ollama", "model": "m"}})
+    assert load(tmp_path, text, "agent.json").provider == ProviderSpec("ollama", "m", "http://127.0.0.1:11434/v1", "")
+
+
+def test_presets_of_the_same_wire(tmp_path):
+    given = "provider: { type: openrouter, model: a/b, extra_body: { temperature: 0 }, idle_timeout: 5s }"
+    provider = load(tmp_path, LEAST.replace("provider: { type: openai, model: m }", given)).provider
+    assert provider == ProviderSpec(
+        "openrouter",
+        "a/b",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        options={"extra_body": {"temperature": 0}, "idle_timeout_ms": 5000},
+    )
+
+
+@pytest.mark.parametrize("form", ["[{ text: hi }]", "turns: [{ text: hi }]"])
+def test_a_script_may_lie_in_a_file_of_its_own(tmp_path, form):
+    (tmp_path / "s.yaml").write_text(form)
+    agent = load(tmp_path, "name: x\nprompt: y\nprovider: { type: scripted, turns_file: s.yaml, repeat_last: true }\n")
+    assert agent.provider == ProviderSpec("scripted", "scripted", turns=({"text": "hi"},), repeat_last=True)
+
+
+def test_a_misspelt_field_is_named_with_the_right_name_and_nothing_else(tmp_path):
+    error = refusal(tmp_path, LEAST.replace("prompt", "promt"))
+    assert (error.code, error.field) == ("LOUSHO_SPEC_UNKNOWN_FIELD", "promt")
+    assert "promt: did you mean prompt?" in error.detail
+    assert "prompt: is required" not in error.detail
+    assert "policy.limits.max_stepz: did you mean max_steps?" in refusal(tmp_path, LEAST + "policy: { limits: { max_stepz: 3 } }").detail
+    assert "tools.0.replai: did you mean replay?" in refusal(tmp_path, LEAST + "tools: [{ name: shell, replai: safe }]").detail
+    assert "zzz: unknown field" in refusal(tmp_path, LEAST + "zzz: 1").detail
+
+
+def test_every_wrong_field_is_named_at_once(tmp_path):
+    error = refusal(
+        tmp_path,
+        """
+name: 5
+provider: { type: opnai, model: m, api_key: sk-secret-123456 }
+policy: { limits: { max_cost_usd: -1, max_steps: "3" }, requires_approval: [shel], tool_concurrency: 0, approval_ttl: soon }
+tools: [curent-date, { name: w }, { name: c, command: [] }, { python: x.py }, { name: http, input: {} }, 5, { name: a b, command: [x] }]
+notify: [3, ""]
+durability: { timeout: 5x, retry: { max_retries: -1 }, history_limit: 1.5 }
+workspace: cloud
+""",
+    )
+    assert error.code == "LOUSHO_SPEC_INVALID"
+    for words in (
+        "name: must be text",
+        "prompt: is required",
+        "provider.type: must be 'openai', 'ollama', 'openrouter' or 'scripted'; did you mean openai?",
+        "provider.api_key: no credential belongs in an agent file",
+        "policy.limits.max_cost_usd: must be greater than 0",
+        "policy.limits.max_steps: must be a whole number",
+        "policy.requires_approval.0: there is no tool shel; did you mean shell?",
+        "policy.tool_concurrency: must be greater than or equal to 1",
+        "policy.approval_ttl: must be a duration",
+        "tools.0: there is no built-in tool curent-date; did you mean current-date?",
+        "tools.1.command: is required",
+        "tools.2.command: must not be empty",
+        "tools.3.python: must be file.py:name",
+        "tools.4.input: is not for the built-in tool http",
+        "tools.5: must be a mapping",
+        "tools.6.name: ",
+        "notify.0: must be text",
+        "notify.1: must not be empty",
+        "durability.timeout: must be a duration",
+        "durability.retry.max_retries: must be greater than or equal to 0",
+        "durability.history_limit: must be a whole number",
+        "workspace: must be 'host'",
+    ):
+        assert words in error.detail, words
+    assert "secret" not in str(error) and "<" not in error.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"),
+    [
+        (LEAST.replace(", model: m", ""), "provider.model", "is required"),
+        (LEAST.replace("model: m", "model: m, turns: []"), "provider.turns", "is not for a provider of type openai"),
+        (SCRIPTED.replace("turns:", "base_url: x, turns:"), "provider.base_url", "is not for a provider of type scripted"),
+        (SCRIPTED.replace(", turns: [{ text: hi }]", ""), "provider.turns", "turns or turns_file"),
+        (SCRIPTED.replace("text: hi", "txt: hi"), "provider.turns.0.txt", "is not known"),
+        (LEAST.replace("model: m", "model: m, headers: { Authorization: x }"), "provider.headers.Authorization", "no credential"),
+        (LEAST + "tools: [shell, shell]", "tools.1", "another tool is called shell"),
+        (LEAST + 'notify: ["it\'s"]', "notify.0", "closing quotation"),
+        ("", "(root)", "is empty"),
+        ("- 1", "(root)", "must hold a mapping"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path, text, field, words):
+    error = refusal(tmp_path, text)
+    assert (error.code, error.field) == ("LOUSHO_SPEC_INVALID", field)
+    assert words in error.detail
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [("subagents: { scout: scout.yaml }", "subagents"), ("mcp_servers: { fs: { command: npx } }", "mcp_servers")],
+)
+def test_fields_of_a_later_version_are_refused_by_name(tmp_path, more, field):
+    error = refusal(tmp_path, LEAST + more)
+    assert (error.code, error.field) == ("LOUSHO_SPEC_UNSUPPORTED", field)
+    assert "not in this version" in error.detail
+
+
+def test_the_anthropic_wire_is_refused_by_name(tmp_path):
+    error = refusal(tmp_path, LEAST.replace("openai", "anthropic"))
+    assert (error.code, error.field) == ("LOUSHO_SPEC_UNSUPPORTED", "provider.type")
+
+
+def test_the_json_schema_takes_what_the_reader_takes_and_shows_the_defaults(tmp_path):
+    schema = agent_file_json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    checker = jsonschema.Draft202012Validator(schema)
+    for text in (WHOLE, LEAST, SCRIPTED):
+        (tmp_path / "a.yaml").write_text(text)
+        assert list(checker.iter_errors(read_document(tmp_path / "a.yaml"))) == []
+    assert list(checker.iter_errors({"name": "x", "promt": "y"}))
+    assert schema["$defs"]["Limits"]["properties"]["max_steps"]["default"] == 50
+    assert schema["$defs"]["Retry"]["properties"]["base_delay"]["default"] == "2s"

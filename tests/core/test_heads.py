@@ -1,0 +1,106 @@
+"""Advancing a head over records says what the head of the folded session says, for every log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from lousho_cli.core.fold import fold
+from lousho_cli.core.heads import advance, advance_all, head_of
+from lousho_cli.core.states import state_from
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.heads import Head
+from lousho_cli.domain.messages import Message, ToolCall, user
+
+IDS = ("a", "b", "c")
+ids = st.sampled_from(IDS)
+calls = st.lists(ids, max_size=3).map(lambda names: tuple(ToolCall(name, "t") for name in names))
+assistants = calls.map(lambda made: Message("assistant", "x", made))
+results = ids.map(lambda name: Message("tool", "1", tool_call_id=name))
+messages = st.one_of(st.just(user("hi")), assistants, results, st.just(Message("system", "s")))
+users = st.lists(st.just(user("hi")), max_size=3).map(tuple)
+histories = st.one_of(users, users, st.lists(messages, max_size=5).map(tuple))
+waits = st.builds(lambda i, call: PendingApproval(i, call, "t", {}, "d", "now"), ids, ids)
+
+records = st.one_of(
+    st.builds(r.Created, st.just("agent"), harness=st.sampled_from([None, "h"])),
+    st.builds(r.InputReceived, ids, histories),
+    st.builds(r.InputApplied, ids),
+    st.builds(r.InputRejected, ids, st.just("why")),
+    st.builds(r.InputSettled, ids, st.sampled_from(["completed", "failed", "aborted"]), st.sampled_from([None, "e"])),
+    st.builds(r.RunStarted, ids, instructions=st.sampled_from([None, "be kind"])),
+    st.builds(r.RunResumed, st.integers(1, 5)),
+    st.builds(r.Turn, assistants),
+    st.builds(r.Splice, st.integers(0, 6), histories),
+    st.builds(r.ToolStarted, ids),
+    st.builds(r.ToolFinished, ids, st.just("1")),
+    st.builds(r.ToolFinished, ids, st.just("1")),
+    st.builds(r.WaitOpened, waits),
+    st.builds(r.WaitTaken, ids),
+    st.builds(r.WaitPutBack, ids),
+    st.builds(r.WaitAnswered, ids, st.booleans(), expired=st.booleans()),
+    st.builds(r.Mark, st.integers(0, 4), st.sampled_from(["in-progress", "awaiting-approval", "finished"])),
+    st.just(r.Cleared()),
+    st.just(r.AbortAsked()),
+    st.just(r.Foreign("acme.x", b"{}")),
+)
+logs = st.lists(st.lists(records, min_size=1, max_size=4), max_size=14)
+
+
+def batches_of(log: list[list[Any]]) -> list[r.Batch]:
+    return [r.Batch(seq, 1, f"t{seq}", tuple(group)) for seq, group in enumerate(log, 1)]
+
+
+@settings(max_examples=400, deadline=None)
+@given(logs)
+def test_advance_agrees_with_the_fold(log: list[list[Any]]) -> None:
+    batches = batches_of(log)
+    head: Head | None = Head()
+    for number, batch in enumerate(batches, 1):
+        folded = head_of(fold(batches[:number]))
+        head = advance(head or Head(), batch) if head is not None else None
+        if head is None:
+            event("needs the transcript")
+            head = folded
+        assert head == folded
+
+
+@settings(max_examples=100, deadline=None)
+@given(logs, logs)
+def test_a_fork_and_a_base_bring_their_own_head(before: list[list[Any]], after: list[list[Any]]) -> None:
+    state = state_from(fold(batches_of(before)))
+    for first in (r.Forked("parent", 9, 2, state), r.Base(state)):
+        batches = batches_of([[first], *after])
+        head = advance_all(Head(), batches)
+        assert head is None or head == head_of(fold(batches))
+
+
+@given(logs)
+def test_a_head_survives_being_written(log: list[list[Any]]) -> None:
+    head = head_of(fold(batches_of(log)))
+    assert msgspec.json.decode(msgspec.json.encode(head), type=Head) == head
+
+
+def test_an_ordinary_run_never_needs_the_transcript() -> None:
+    turn = Message("assistant", "", (ToolCall("c1", "t"), ToolCall("c2", "t")))
+    log = [
+        [r.Created("a")],
+        [r.InputReceived("i", (user("x"),)), r.RunStarted("i", instructions="be kind"), r.InputApplied("i")],
+        [r.Turn(turn), r.Mark(1)],
+        [r.InputReceived("j", (user("y"), user("z"))), r.InputApplied("j")],
+        [r.ToolFinished("c2", "2")],
+        [r.ToolFinished("c1", "1"), r.Mark(1)],
+        [r.Turn(Message("assistant", "done")), r.Mark(2, "finished"), r.InputSettled("i", "completed")],
+    ]
+    batches = batches_of(log)
+    head: Head | None = Head()
+    for number, batch in enumerate(batches, 1):
+        assert head is not None
+        head = advance(head, batch)
+        assert head == head_of(fold(batches[:number]))
+    assert head is not None
+    assert (head.messages, head.step, head.status, head.outcome) == (8, 2, "finished", "completed")

@@ -1,0 +1,245 @@
+"""How a batch lands, and what happens when it can not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import decode_line
+from lousho_cli.errors import OwnershipLostError, StorageError
+from lousho_cli.stores.file import append, sync
+from lousho_cli.stores.file.store import FileStore
+
+MakeBatch = Callable[..., r.Batch]
+
+
+def lines_of(place: Path, name: str = "trip") -> list[bytes]:
+    return (place / f"sessions/{name}/log.jsonl").read_bytes().split(b"\n")
+
+
+async def test_each_line_says_how_far_the_log_was_synced(store: FileStore, place: Path, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    await store.append(claim, [batch(2)], durable=False)
+    await store.append(claim, [batch(3)])
+    await store.append(claim, [batch(4), batch(5)])
+    await store.append(claim, [batch(6)], durable=False)
+    await store.flush(claim)
+    await store.append(claim, [batch(7)])
+    found = [decode_line(line) for line in lines_of(place) if line]
+    assert [one and one.sync for one in found] == [None, None, 1, None, 3, None, None]
+    await store.release(claim)
+    again = await store.claim("trip", "here")
+    await store.append(again, [batch(8, 2)])
+    last = decode_line(lines_of(place)[-2])
+    assert last is not None
+    assert last.sync == 6  # what line 7 said: nobody wrote down that line 7 itself was synced
+
+
+async def test_the_first_line_of_an_epoch_closes_a_torn_one(store: FileStore, place: Path, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1), batch(2)])
+    await store.release(claim)
+    log = place / "sessions/trip/log.jsonl"
+    os.truncate(log, log.stat().st_size - 5)
+    again = await store.claim("trip", "here")
+    await store.append(again, [batch(2, 2)])
+    assert [(one.seq, one.epoch) for one in (await store.read("trip")).batches] == [(1, 1), (2, 2)]
+    assert b"\n\n" not in log.read_bytes()
+
+
+async def test_a_claim_that_lost_its_file_never_writes_again(store: FileStore, place: Path, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    owner = place / "sessions/trip/owner.1.json"
+    copy = owner.read_bytes()
+    owner.unlink()
+    before = lines_of(place)
+    with pytest.raises(OwnershipLostError):
+        await store.append(claim, [batch(2)])
+    owner.write_bytes(copy)  # another file of the same name is not ours
+    for call in (store.append(claim, [batch(2)]), store.flush(claim)):
+        with pytest.raises(OwnershipLostError):
+            await call
+    assert claim.overdue
+    assert lines_of(place) == before
+
+
+LIMITED = """
+import asyncio, resource, sys
+from lousho_cli.domain import records as r
+from lousho_cli.errors import StorageError
+from lousho_cli.stores.file.store import FileStore
+async def main():
+    store = FileStore(sys.argv[1])
+    claim = await store.claim("trip", "here")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+    seq = 0
+    try:
+        while True:
+            batch = r.Batch(seq + 1, claim.epoch, "2026-01-01T00:00:00.000Z", (r.Note("n", "x" * 300),))
+            await store.append(claim, (batch,))
+            seq += 1
+    except StorageError as error:
+        print(seq, error)
+    for again in range(2):
+        try:
+            await store.append(claim, (batch,))
+        except StorageError as error:
+            print("dead", error)
+asyncio.run(main())
+"""
+
+
+async def test_a_write_that_does_not_fit_kills_the_writer_alone(
+    store: FileStore, place: Path, batch: MakeBatch, child_environment: dict[str, str]
+) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(place)], env=child_environment, capture_output=True, text=True, check=True
+    )
+    first, *dead = child.stdout.splitlines()
+    saved = int(first.split()[0])
+    assert saved > 3
+    assert "log.jsonl" in first
+    assert len(dead) == 2
+    assert (await store.read("trip")).head == saved
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(saved + 1, claim.epoch)])
+    found = await store.read("trip")
+    assert (found.head, found.holes) == (saved + 1, ())
+
+
+async def test_a_failed_sync_is_a_failed_append(store: FileStore, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    reader, writer = os.pipe()
+    kept = os.dup(claim.log_file)
+    os.dup2(writer, claim.log_file)  # a pipe takes bytes and can not be synced, as a broken disk
+    with pytest.raises(StorageError):
+        await store.append(claim, [batch(2)])
+    os.dup2(kept, claim.log_file)
+    with pytest.raises(StorageError):
+        await store.append(claim, [batch(2)])
+    with pytest.raises(StorageError):
+        await store.flush(claim)
+    await store.release(claim)
+    for file in (reader, writer, kept):
+        os.close(file)
+    again = await store.claim("trip", "here")
+    await store.append(again, [batch(2, 2)])
+    assert (await store.read("trip")).head == 2
+
+
+async def test_several_sessions_sync_on_the_pool_and_all_land(store: FileStore, batch: MakeBatch) -> None:
+    names = [f"s{number}" for number in range(8)]
+
+    async def drive(name: str) -> None:
+        claim = await store.claim(name, "here")
+        for seq in range(1, 21):
+            await store.append(claim, [batch(seq)], durable=seq % 3 > 0)
+        await store.release(claim)
+
+    await asyncio.gather(*(drive(name) for name in names))
+    for name in names:
+        assert (await store.read(name)).head == 20
+        assert await store.owner(name) is None
+
+
+async def test_syncs_leave_the_loop_when_they_are_slow(
+    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import threading
+
+    threads: list[str] = []
+    real = append.sync_now
+    monkeypatch.setattr(append, "sync_now", lambda claim: (threads.append(threading.current_thread().name), real(claim))[1])
+    monkeypatch.setattr(sync.average, "value", 0.0)
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    monkeypatch.setattr(sync.average, "value", 0.5)
+    await store.append(claim, [batch(2)])
+    monkeypatch.setattr(sync.average, "value", 0.0)
+    await store.append(claim, [batch(3)])
+    assert [name.startswith("lousho-sync") for name in threads] == [False, True, False]
+
+
+async def test_an_append_that_is_cancelled_while_it_syncs_still_counts_its_line(
+    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync.average, "value", 0.5)
+    claim = await store.claim("trip", "here")
+    task = asyncio.create_task(store.append(claim, [batch(1)]))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await store.append(claim, [batch(2)])
+    await store.release(claim)
+    assert (await store.read("trip")).head == 2
+
+
+FULL_DISK = r"""
+import asyncio, os, subprocess, sys
+from pathlib import Path
+place = Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(place)], check=True)
+from lousho_cli.domain import records as r
+from lousho_cli.errors import StorageError
+from lousho_cli.stores.file.store import FileStore
+(place / "ballast").write_bytes(b"x" * 700_000)
+def note(seq, epoch):
+    return r.Batch(seq, epoch, "2026-01-01T00:00:00.000Z", (r.Note("n", "x" * 20_000),))
+async def main():
+    store = FileStore(place / ".lousho")
+    claim = await store.claim("trip", "here")
+    saved = 0
+    try:
+        while True:
+            await store.append(claim, [note(saved + 1, claim.epoch)])
+            saved += 1
+    except StorageError as error:
+        print(error)
+        assert str(place) in str(error) and "no space left" in str(error)
+    await store.release(claim)
+    assert saved > 20
+    assert (await FileStore(place / ".lousho").read("trip")).head == saved
+    (place / "ballast").unlink()
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [note(saved + 1, claim.epoch)])
+    found = await store.read("trip")
+    assert (found.head, found.holes) == (saved + 1, ()), found.holes
+    await store.release(claim)
+    (place / "ballast").write_bytes(b"x")
+    try:
+        with open(place / "ballast", "wb") as file:
+            while True:
+                file.write(b"x" * 4096)
+                file.flush()
+    except OSError:
+        pass
+    assert await store.delete("trip") is True
+    assert not (place / ".lousho/sessions/trip").exists()
+    print("done")
+asyncio.run(main())
+"""
+
+
+def test_case_158_a_full_disk_is_named_and_room_is_all_it_takes(tmp_path: Path, child_environment: dict[str, str]) -> None:
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("unshare -rm is not permitted here, so no small disk can be mounted")
+    (tmp_path / "disk").mkdir()
+    child = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", FULL_DISK, str(tmp_path / "disk")],
+        env=child_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.stdout.endswith("done\n"), child.stdout + child.stderr

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+
+import pytest
+
+from lousho_cli.tools.worker import Worker
+
+
+async def test_calls_run_one_after_the_other_in_order():
+    worker, seen, running = Worker(), [], []
+
+    def job(number: int) -> int:
+        running.append(number)
+        assert len(running) == 1
+        seen.append(number)
+        running.remove(number)
+        return number
+
+    async def one(number: int) -> int:
+        return await worker.run(lambda: job(number))
+
+    assert await asyncio.gather(*(one(n) for n in range(200))) == list(range(200))
+    assert seen == list(range(200))
+
+
+@pytest.mark.parametrize("brief", [True, False])
+async def test_results_and_errors_come_back_whether_or_not_the_loop_waited(brief):
+    worker = Worker()
+
+    def fail() -> None:
+        raise LookupError("gone")
+
+    for number in range(300):
+        assert await worker.run(lambda n=number: n, brief=brief) == number
+        with pytest.raises(LookupError):
+            await worker.run(fail, brief=brief)
+
+
+async def test_a_long_call_does_not_hold_up_the_loop_even_when_it_was_expected_to_be_brief():
+    worker, go = Worker(), threading.Event()
+    call = asyncio.ensure_future(worker.run(lambda: go.wait(10), brief=True))
+    turns = 0
+    while turns < 50:  # the loop goes round while the call is running
+        await asyncio.sleep(0)
+        turns += 1
+    assert not call.done()
+    go.set()
+    assert await call is True
+
+
+async def test_a_cancelled_call_keeps_its_thread_and_the_next_ones_get_another():
+    worker, go, begun, ended = Worker(), threading.Event(), threading.Event(), threading.Event()
+
+    def stuck() -> int:
+        begun.set()
+        go.wait(10)
+        ended.set()
+        return threading.get_ident()
+
+    stuck_call = asyncio.ensure_future(worker.run(stuck))
+    waiting = asyncio.ensure_future(worker.run(threading.get_ident))
+    never = []
+    queued = asyncio.ensure_future(worker.run(lambda: never.append(1)))
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 10)
+    queued.cancel()
+    stuck_call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stuck_call
+    assert await waiting != 0  # although the first call still runs
+    assert not ended.is_set()
+    assert await worker.run(lambda: 7) == 7
+    go.set()
+    assert await asyncio.get_running_loop().run_in_executor(None, ended.wait, 10)
+    assert never == []
+
+
+async def test_context_variables_reach_the_call():
+    tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant")
+    tenant.set("a")
+    assert await Worker().run(tenant.get) == "a"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking beside threads is just what is tried here
+async def test_a_forked_child_gets_a_worker_of_its_own():
+    from lousho_cli.tools.worker import worker
+
+    assert await worker().run(lambda: 1) == 1
+    child = os.fork()
+    if child == 0:
+        try:
+            loop = asyncio.new_event_loop()
+            asyncio._set_running_loop(None)
+            answer = loop.run_until_complete(asyncio.wait_for(worker().run(lambda: 2), 5))
+            os._exit(0 if answer == 2 else 1)
+        except BaseException:
+            os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
