@@ -124,13 +124,15 @@ def face_of(context: Any) -> Face:
 
 
 def _said(error: BaseException) -> tuple[str, str, str]:
-    from lousho_cli.errors import NotFoundError, SDKError
+    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError
 
     if isinstance(error, SDKError):
         hint = error.hint
         if isinstance(error, NotFoundError) and error.kept and not hint:
             hint = f"There is: {', '.join(error.kept)}."
         return error.detail, error.code, hint
+    if isinstance(error, PropagatingToolError):
+        return str(error) or "a tool stopped the run", "LOUSHO_TOOL_STOPPED_RUN", "What the other calls gave is saved."
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
         return f"{name}{error.strerror or error}", "LOUSHO_SYSTEM_ERROR", "Check the path, its permissions and the free space."

@@ -6,12 +6,13 @@ value everybody else works with, in time that does not depend on the length of t
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.session import InputState, Marked, OpenTurn, Parent, Run, Session
-from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.shared import Growing
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
@@ -39,14 +40,14 @@ class Accumulator:
     parent: Parent | None
     created_at: str
     updated_at: str
-    messages: Shared[Message]
+    messages: Growing[Message]
     held: tuple[Message, ...]
     turns: int
     turn: OpenTurn | None
     run: Run
     step: int
     usage: RunUsage
-    step_usage: Shared[StepUsage]
+    step_usage: Growing[StepUsage]
     status: Any
     finish_reason: str
     wait: PendingApproval | None
@@ -64,7 +65,7 @@ class Accumulator:
     error: str | None
     error_code: str | None
     latest: Marked | None
-    marks: Shared[Marked]
+    marks: Growing[Marked]
     last_mark: tuple[int, int, int]
     unknown: tuple[str, ...]
     calls: tuple[ToolCall, ...]
@@ -81,23 +82,44 @@ class Accumulator:
         """Starts over from ``session``, which stays as it is."""
         for name in Session.__struct_fields__:
             setattr(self, name, getattr(session, name))
-        self.open_turn(session.turn)
+        self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
+        self.marks = Growing(session.marks)
+        self.put_turn(session.turn)
 
-    def open_turn(self, turn: OpenTurn | None) -> None:
-        self.turn = turn
-        self.calls = turn.calls if turn else ()
-        self.done = turn.done if turn else 0
-        self.results = dict(turn.results) if turn else {}
-        self.started = dict(turn.started) if turn else {}
-        self.spawned = dict(turn.spawned) if turn else {}
-        self.truncated = turn.truncated if turn else False
+    def put_turn(self, turn: OpenTurn | None) -> None:
+        """Makes ``turn`` the open one, None for none."""
+        if turn is None:
+            self.close_turn()
+            return
+        self.begin_turn(turn.calls, truncated=turn.truncated)
+        self.done = turn.done
+        self.results, self.started, self.spawned = dict(turn.results), dict(turn.started), dict(turn.spawned)
+
+    def begin_turn(self, calls: tuple[ToolCall, ...], *, truncated: bool) -> None:
+        """Opens a turn none of whose calls has begun."""
+        self.calls, self.done, self.truncated = calls, 0, truncated
+        self.results, self.started, self.spawned = {}, {}, {}
+
+    def close_turn(self) -> None:
+        """Every call has its result."""
+        self.begin_turn((), truncated=False)
 
     def freeze(self) -> Session:
         """The session so far."""
-        if self.calls:
-            self.turn = OpenTurn(
-                self.calls, self.done, dict(self.results), dict(self.started), dict(self.spawned), self.truncated
-            )
-        else:
-            self.turn = None
-        return Session(*[getattr(self, name) for name in Session.__struct_fields__])
+        values = list(_FIELDS(self))
+        values[_MESSAGES], values[_STEP_USAGE] = self.messages.view(), self.step_usage.view()
+        values[_MARKS] = self.marks.view()
+        values[_TURN] = self._turn()
+        return Session(*values)
+
+    def _turn(self) -> OpenTurn | None:
+        if not self.calls:
+            return None
+        results, started, spawned = dict(self.results), dict(self.started), dict(self.spawned)
+        return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated)
+
+
+_NAMES = Session.__struct_fields__
+_FIELDS = attrgetter(*_NAMES)
+_MESSAGES, _STEP_USAGE = _NAMES.index("messages"), _NAMES.index("step_usage")
+_MARKS, _TURN = _NAMES.index("marks"), _NAMES.index("turn")

@@ -22,7 +22,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import InputState, Marked, OpenTurn, Parent, Run, Session
-from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.domain.usage import RunUsage, step_usage
 
 
@@ -83,7 +83,7 @@ def _cleared(f: Accumulator, _record: r.Cleared, _batch: r.Batch) -> None:
         updated_at=f.updated_at,
         run=Run(number=f.run.number, input_id=""),
         decided=f.decided,
-        marks=f.marks,
+        marks=f.marks.view(),
         last_mark=f.last_mark,
         unknown=f.unknown,
     )
@@ -118,7 +118,7 @@ def _append_input(f: Accumulator, messages: Sequence[Message]) -> None:
     elif f.calls:
         f.held = (*f.held, *messages)
     else:
-        f.messages = f.messages.plus_all(messages)
+        f.messages.extend(messages)
 
 
 def _input_rejected(f: Accumulator, record: r.InputRejected, _batch: r.Batch) -> None:
@@ -144,8 +144,8 @@ def _abort_asked(f: Accumulator, _record: r.AbortAsked, _batch: r.Batch) -> None
 
 
 def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
-    if record.instructions and not f.messages:
-        f.messages = f.messages.plus(Message(role="system", content=record.instructions))
+    if record.instructions and not len(f.messages):
+        f.messages.append(Message(role="system", content=record.instructions))
     f.run = Run(
         number=f.run.number + 1,
         input_id=record.input_id,
@@ -158,7 +158,7 @@ def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
         agent_id=record.agent_id,
         config=record.config,
     )
-    f.step, f.usage, f.step_usage = 0, RunUsage(), Shared()
+    f.step, f.usage, f.step_usage = 0, RunUsage(), Growing(Shared())
     f.status, f.finish_reason = "in-progress", "stop"
     f.wait, f.wait_taken, f.decisions = None, False, {}
     f.retries, f.attempts, f.abort_asked = 0, 1, False
@@ -193,25 +193,24 @@ def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
     f.step += 1
     used = step_usage(f.step, record.model, record.usage, record.estimate or (0, 0))
     f.usage = f.usage.plus(used, record.usage)
-    f.step_usage = f.step_usage.plus(used)
-    f.messages = f.messages.plus(record.message)
+    f.step_usage.append(used)
+    f.messages.append(record.message)
     f.turns += 1
     f.finish_reason = record.finish_reason
     f.decisions = {}
-    calls = record.message.tool_calls
-    f.open_turn(OpenTurn(calls, truncated=record.finish_reason == "length") if calls else None)
+    f.begin_turn(record.message.tool_calls, truncated=record.finish_reason == "length")
 
 
 def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
-    put_transcript(f, [*f.messages[: record.keep], *record.add, *f.held])
+    put_transcript(f, [*f.messages.view()[: record.keep], *record.add, *f.held])
 
 
 def put_transcript(f: Accumulator, messages: Sequence[Message]) -> None:
     """Makes ``messages`` the transcript, with the turn they end in open where calls lack a result."""
     transcript, turn, f.held = open_turn(messages)
-    f.messages = Shared(transcript)
+    f.messages = Growing(Shared(transcript))
     f.turns = sum(message.role == "assistant" for message in transcript)
-    f.open_turn(turn)
+    f.put_turn(turn)
 
 
 def _tool_started(f: Accumulator, record: r.ToolStarted, batch: r.Batch) -> None:
@@ -225,18 +224,15 @@ def _tool_spawned(f: Accumulator, record: r.ToolSpawned, _batch: r.Batch) -> Non
 
 
 def _tool_finished(f: Accumulator, record: r.ToolFinished, _batch: r.Batch) -> None:
-    call = next((c for c in f.calls[f.done :] if c.id == record.id and c.id not in f.results), None)
-    if call is None:
+    call_id = record.id
+    for call in f.calls[f.done :]:
+        if call.id == call_id and call_id not in f.results:
+            break
+    else:
         return
-    f.results[call.id] = Message(
-        role="tool",
-        content=record.content,
-        tool_call_id=call.id,
-        tool_name=call.name,
-        is_error=record.is_error,
-        metadata=_approval_marker(f.decisions.get(call.id)),
-    )
-    if f.wait is not None and f.wait.tool_call_id == call.id:
+    marker = _approval_marker(f.decisions.get(call_id)) if f.decisions else None
+    f.results[call_id] = Message("tool", record.content, (), call_id, call.name, record.is_error, (), marker)
+    if f.wait is not None and f.wait.tool_call_id == call_id:
         # A call that has its result waits for nobody: it was cancelled.
         f.decided = {**f.decided, f.wait.id: False}
         f.wait, f.wait_taken = None, False
@@ -253,13 +249,13 @@ def _approval_marker(decision: ApprovalDecision | None) -> dict[str, Any] | None
 def _settle_prefix(f: Accumulator) -> None:
     """Moves results into the transcript as far as they follow the turn without a gap."""
     while f.done < len(f.calls) and f.calls[f.done].id in f.results:
-        f.messages = f.messages.plus(f.results.pop(f.calls[f.done].id))
+        f.messages.append(f.results.pop(f.calls[f.done].id))
         f.done += 1
     if f.calls and f.done == len(f.calls):
-        f.open_turn(None)
+        f.close_turn()
         f.decisions = {}
         f.retries = 0  # a finished tool phase is progress
-        f.messages = f.messages.plus_all(f.held)
+        f.messages.extend(f.held)
         f.held = ()
 
 
@@ -321,15 +317,16 @@ def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
         waits.id if waits else None,
         waits.kind if waits else None,
         f.run,
-        f.messages,
+        f.messages.view(),
         f.held,
         f.turns,
         f.usage,
-        f.step_usage,
+        f.step_usage.view(),
         f.business_state,
         f.decisions,
     )
-    f.marks = f.marks.plus(f.latest).newest(record.limit) if record.limit else Shared()
+    f.marks.append(f.latest)
+    f.marks.keep_newest(record.limit)
 
 
 def _foreign(f: Accumulator, record: r.Foreign, _batch: r.Batch) -> None:

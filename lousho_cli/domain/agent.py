@@ -10,7 +10,7 @@ import msgspec
 from lousho_cli.errors import ConfigurationError
 
 
-class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
+class Agent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """An agent: a name, instructions, a model, and the names of its tools.
 
     ``tools`` None means every tool of the registry it runs with. ``id`` defaults to the name.
@@ -46,7 +46,7 @@ def agent_from(value: Agent | Mapping[str, Any]) -> Agent:
         raise ConfigurationError(f"the agent is not valid: {error}", field="agent") from error
 
 
-class Fingerprint(msgspec.Struct, frozen=True, omit_defaults=True):
+class Fingerprint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What of an agent a model can see: its model, each tool's schema and its instructions, as hashes.
 
     ``hash`` covers all of them, in 16 hex digits; the parts say what changed.
@@ -59,14 +59,14 @@ class Fingerprint(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int = 1
 
 
-class ModelChange(msgspec.Struct, frozen=True, omit_defaults=True):
+class ModelChange(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The model before and after; None where unknown."""
 
     from_: str | None = msgspec.field(default=None, name="from")
     to: str | None = None
 
 
-class AgentDrift(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgentDrift(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How an agent differs from the one a run was saved with."""
 
     model: ModelChange | None = None

@@ -19,7 +19,7 @@ from lousho_cli.domain.usage import RunUsage, StepUsage
 WaitKind = Literal["tool", "question", "sign-in", "secret"]
 
 
-class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+class Question(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a person is asked: a text, optional choices, and whether other text is welcome."""
 
     text: str
@@ -28,7 +28,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     secret: bool = False
 
 
-class PendingApproval(msgspec.Struct, frozen=True, omit_defaults=True):
+class PendingApproval(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One thing that waits for a person.
 
     ``args`` is the validated object a tool would get; ``path`` names the enclosing
@@ -49,7 +49,7 @@ class PendingApproval(msgspec.Struct, frozen=True, omit_defaults=True):
     path: tuple[str, ...] = ()
 
 
-class ApprovalDecision(msgspec.Struct, frozen=True, omit_defaults=True):
+class ApprovalDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a person decided. ``note`` is the reason of a rejection or the answer to a question.
 
     ``args`` replaces the arguments (an edit); None leaves them. ``digest``, where given,
@@ -65,7 +65,7 @@ class ApprovalDecision(msgspec.Struct, frozen=True, omit_defaults=True):
     expired: bool = False
 
 
-class ExecutionSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExecutionSnapshot(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The run at its pause, stored beside the pending approval, so that it can go on anywhere.
 
     ``remaining_tool_calls`` are the calls of the turn after the paused one, in order;
@@ -85,7 +85,7 @@ class ExecutionSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     max_steps: int | None = None
 
 
-class StoredApproval(msgspec.Struct, frozen=True):
+class StoredApproval(msgspec.Struct, frozen=True, gc=False):
     """What an approval store gives back: the pending approval and the run it paused."""
 
     pending: PendingApproval

@@ -14,7 +14,7 @@ from lousho_cli.domain.usage import RunUsage, StepUsage
 Status = Literal["in-progress", "awaiting-approval", "finished"]
 
 
-class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+class Checkpoint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The whole transcript of a run plus its step count, usage, state and status.
 
     ``messages`` ends with input that is queued behind unanswered calls. ``decisions``
@@ -41,7 +41,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] | None = None
 
 
-class CheckpointHistoryEntry(msgspec.Struct, frozen=True):
+class CheckpointHistoryEntry(msgspec.Struct, frozen=True, gc=False):
     """One kept save. ``address`` is what ``fork`` takes after the ``@``; ``seq`` its place in the log, 0 if none."""
 
     step: int

@@ -10,7 +10,7 @@ import base64
 import json
 import math
 import zlib
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -25,17 +25,7 @@ _CRC_OPEN = b'{"crc":"'
 _BODY_AT = len(_CRC_OPEN) + 8 + 2  # behind the checksum's closing quote and comma
 
 
-class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A batch all of whose records are ours: the fast way in and out."""
-
-    seq: int
-    epoch: int
-    at: str
-    records: tuple[Record, ...]
-    sync: int | None = None
-
-
-class _LooseLine(msgspec.Struct, frozen=True, omit_defaults=True):
+class _LooseLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     seq: int
     epoch: int
     at: str
@@ -43,12 +33,12 @@ class _LooseLine(msgspec.Struct, frozen=True, omit_defaults=True):
     sync: int | None = None
 
 
-class _Typed(msgspec.Struct, frozen=True):
+class _Typed(msgspec.Struct, frozen=True, gc=False):
     type: str
 
 
 _encoder = msgspec.json.Encoder()
-_lines = msgspec.json.Decoder(_Line)
+_lines = msgspec.json.Decoder(Batch)
 _loose_lines = msgspec.json.Decoder(_LooseLine)
 _records = msgspec.json.Decoder(Record)
 _types = msgspec.json.Decoder(_Typed)
@@ -58,13 +48,15 @@ _checkpoints = msgspec.json.Decoder(Checkpoint)
 
 def encode_line(batch: Batch) -> bytes:
     """A batch as its line, newline included."""
-    records = tuple(msgspec.Raw(r.raw) if isinstance(r, Foreign) else r for r in batch.records)
-    body = _encoder.encode(
-        {"seq": batch.seq, "epoch": batch.epoch, "at": batch.at}
-        | ({} if batch.sync is None else {"sync": batch.sync})
-        | {"records": records}
-    )[1:]
+    if any(isinstance(record, Foreign) for record in batch.records):
+        body = _encoder.encode(_LooseLine(batch.seq, batch.epoch, batch.at, tuple(map(_raw, batch.records)), batch.sync))[1:]
+    else:
+        body = _encoder.encode(batch)[1:]
     return b'{"crc":"%08x",%b\n' % (zlib.crc32(body), body)
+
+
+def _raw(record: Record | Foreign) -> msgspec.Raw:
+    return msgspec.Raw(record.raw if isinstance(record, Foreign) else _encoder.encode(record))
 
 
 def decode_line(line: bytes) -> Batch | None:
@@ -77,8 +69,7 @@ def decode_line(line: bytes) -> Batch | None:
         return None
     text = b"{" + body
     try:
-        fast = _lines.decode(text)
-        return Batch(fast.seq, fast.epoch, fast.at, fast.records, fast.sync)
+        return _lines.decode(text)
     except msgspec.ValidationError:
         return _decode_loosely(text)
     except msgspec.DecodeError:
@@ -88,7 +79,7 @@ def decode_line(line: bytes) -> Batch | None:
 def _decode_loosely(text: bytes) -> Batch | None:
     try:
         line = _loose_lines.decode(text)
-        records = tuple(decode_record(bytes(raw)) for raw in line.records)
+        records = cast("tuple[Record, ...]", tuple(decode_record(bytes(raw)) for raw in line.records))
     except msgspec.DecodeError:
         return None
     return Batch(line.seq, line.epoch, line.at, records, line.sync)

@@ -9,7 +9,7 @@ import msgspec
 from lousho_cli.domain.checkpoint import Status
 
 
-class WaitsFor(msgspec.Struct, frozen=True, omit_defaults=True):
+class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a session waits for, enough to show and decide it without its transcript."""
 
     id: str
@@ -24,7 +24,7 @@ class WaitsFor(msgspec.Struct, frozen=True, omit_defaults=True):
     options: tuple[str, ...] = ()
 
 
-class Arrived(msgspec.Struct, frozen=True, omit_defaults=True):
+class Arrived(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """An input that waits: how many messages it adds and, of a history, what its last turn leaves open.
 
     ``alone`` False means that it can not be told without the transcript it joins.
@@ -38,7 +38,7 @@ class Arrived(msgspec.Struct, frozen=True, omit_defaults=True):
     held: int = 0
 
 
-class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
+class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What it takes, beside what a list shows, to bring a head up to date without the transcript.
 
     calls: ids of the open turn's calls from the first unanswered one on; results: which of them have a result.
@@ -55,7 +55,7 @@ class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
     taken: WaitsFor | None = None
 
 
-class Head(msgspec.Struct, frozen=True, omit_defaults=True):
+class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One session in a list. ``seq`` is the last batch it covers; ``id`` is filled in by the store.
 
     ``messages`` counts all that stands in the transcript or waits behind an unanswered call.
@@ -83,7 +83,7 @@ class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     outline: Outline = Outline()
 
 
-class Post(msgspec.Struct, frozen=True, omit_defaults=True):
+class Post(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Something left for the owner of a session by somebody who is not.
 
     kind input: ``messages`` and the input's id. kind answer: ``decision``. kind abort: nothing more.

@@ -56,7 +56,7 @@ class Reasoning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     redacted: str | None = None
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One entry of a transcript.
 
     ``metadata`` is never sent to a model. Two messages are the same input when their

@@ -36,11 +36,11 @@ Replay = Literal["safe", "never"]
 Outcome = Literal["completed", "failed", "aborted"]
 
 
-class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     pass
 
 
-class Created(_Record, frozen=True, tag="lousho.created"):
+class Created(_Record, frozen=True, gc=False, tag="lousho.created"):
     """A session begins. ``path`` leads from the store's parent folder to the agent file."""
 
     agent: str
@@ -50,7 +50,7 @@ class Created(_Record, frozen=True, tag="lousho.created"):
     format: int = FORMAT
 
 
-class Forked(_Record, frozen=True, tag="lousho.forked"):
+class Forked(_Record, frozen=True, gc=False, tag="lousho.forked"):
     """A session begins as a copy. ``state`` is all it ever needs of its parent."""
 
     parent: str
@@ -61,25 +61,25 @@ class Forked(_Record, frozen=True, tag="lousho.forked"):
     format: int = FORMAT
 
 
-class Base(_Record, frozen=True, tag="lousho.base"):
+class Base(_Record, frozen=True, gc=False, tag="lousho.base"):
     """The state that begins a log whose earlier records are gone, or were never a log."""
 
     state: State
     format: int = FORMAT
 
 
-class Cleared(_Record, frozen=True, tag="lousho.cleared"):
+class Cleared(_Record, frozen=True, gc=False, tag="lousho.cleared"):
     """The checkpoint was deleted and its ring kept; the next message starts over."""
 
 
-class Claimed(_Record, frozen=True, tag="lousho.claimed"):
+class Claimed(_Record, frozen=True, gc=False, tag="lousho.claimed"):
     """A host took the log. The line's epoch is the claim's."""
 
     host: str
     format: int = FORMAT
 
 
-class InputReceived(_Record, frozen=True, tag="lousho.input_received"):
+class InputReceived(_Record, frozen=True, gc=False, tag="lousho.input_received"):
     """An input arrived and is durable: its receipt may be given. ``messages`` are those that were not there already."""
 
     id: str
@@ -87,20 +87,20 @@ class InputReceived(_Record, frozen=True, tag="lousho.input_received"):
     by: str | None = None
 
 
-class InputApplied(_Record, frozen=True, tag="lousho.input_applied"):
+class InputApplied(_Record, frozen=True, gc=False, tag="lousho.input_applied"):
     """An input entered the transcript; behind unanswered calls its messages wait until those have results."""
 
     id: str
 
 
-class InputRejected(_Record, frozen=True, tag="lousho.input_rejected"):
+class InputRejected(_Record, frozen=True, gc=False, tag="lousho.input_rejected"):
     """An input will never be applied."""
 
     id: str
     reason: str
 
 
-class InputSettled(_Record, frozen=True, tag="lousho.input_settled"):
+class InputSettled(_Record, frozen=True, gc=False, tag="lousho.input_settled"):
     """An input came to its end. A failed or aborted one is never run again unless the session is named."""
 
     id: str
@@ -109,13 +109,13 @@ class InputSettled(_Record, frozen=True, tag="lousho.input_settled"):
     code: str | None = None
 
 
-class AbortAsked(_Record, frozen=True, tag="lousho.abort_asked"):
+class AbortAsked(_Record, frozen=True, gc=False, tag="lousho.abort_asked"):
     """Somebody asked the run to stop."""
 
     by: str | None = None
 
 
-class RunStarted(_Record, frozen=True, tag="lousho.run_started"):
+class RunStarted(_Record, frozen=True, gc=False, tag="lousho.run_started"):
     """A run begins: steps, usage and calls count from zero.
 
     ``offered`` names the tools the model is offered; ``replay`` is the default for a call
@@ -133,7 +133,7 @@ class RunStarted(_Record, frozen=True, tag="lousho.run_started"):
     config: Any = None
 
 
-class RunResumed(_Record, frozen=True, tag="lousho.run_resumed"):
+class RunResumed(_Record, frozen=True, gc=False, tag="lousho.run_resumed"):
     """An unfinished run goes on, as attempt ``attempt``, perhaps with a changed agent."""
 
     attempt: int
@@ -143,7 +143,7 @@ class RunResumed(_Record, frozen=True, tag="lousho.run_resumed"):
     max_steps: int | None = None
 
 
-class Turn(_Record, frozen=True, tag="lousho.turn"):
+class Turn(_Record, frozen=True, gc=False, tag="lousho.turn"):
     """A whole answer of the model. It counts as a step; it is never asked for again."""
 
     message: Message
@@ -153,7 +153,7 @@ class Turn(_Record, frozen=True, tag="lousho.turn"):
     estimate: tuple[int, int] | None = None
 
 
-class Splice(_Record, frozen=True, tag="lousho.splice"):
+class Splice(_Record, frozen=True, gc=False, tag="lousho.splice"):
     """The transcript becomes its first ``keep`` messages and ``add``. Only for repair and patches."""
 
     keep: int
@@ -161,19 +161,19 @@ class Splice(_Record, frozen=True, tag="lousho.splice"):
     why: str = ""
 
 
-class Partial(_Record, frozen=True, tag="lousho.partial"):
+class Partial(_Record, frozen=True, gc=False, tag="lousho.partial"):
     """Text of an answer that is still being written, for who looks on. The turn supersedes it."""
 
     text: str
 
 
-class ToolStarted(_Record, frozen=True, tag="lousho.tool_started"):
+class ToolStarted(_Record, frozen=True, gc=False, tag="lousho.tool_started"):
     """A call is about to run."""
 
     id: str
 
 
-class ToolSpawned(_Record, frozen=True, tag="lousho.tool_spawned"):
+class ToolSpawned(_Record, frozen=True, gc=False, tag="lousho.tool_spawned"):
     """The process of a command tool: its id and start time tell it from a later one with the same id."""
 
     id: str
@@ -181,7 +181,7 @@ class ToolSpawned(_Record, frozen=True, tag="lousho.tool_spawned"):
     started: str
 
 
-class ToolFinished(_Record, frozen=True, tag="lousho.tool_finished"):
+class ToolFinished(_Record, frozen=True, gc=False, tag="lousho.tool_finished"):
     """The result of a call, the JSON text the model gets. ``altered``: it held what JSON can not."""
 
     id: str
@@ -191,19 +191,19 @@ class ToolFinished(_Record, frozen=True, tag="lousho.tool_finished"):
     ms: int | None = None
 
 
-class WaitOpened(_Record, frozen=True, tag="lousho.wait_opened"):
+class WaitOpened(_Record, frozen=True, gc=False, tag="lousho.wait_opened"):
     """The run waits for a person."""
 
     approval: PendingApproval
 
 
-class WaitTaken(_Record, frozen=True, tag="lousho.wait_taken"):
+class WaitTaken(_Record, frozen=True, gc=False, tag="lousho.wait_taken"):
     """The approval was taken through an approval store alone; the mark of the session did not move."""
 
     id: str
 
 
-class WaitAnswered(_Record, frozen=True, tag="lousho.wait_answered"):
+class WaitAnswered(_Record, frozen=True, gc=False, tag="lousho.wait_answered"):
     """A person decided. ``args`` and ``digest`` are there only for an edit."""
 
     id: str
@@ -216,13 +216,13 @@ class WaitAnswered(_Record, frozen=True, tag="lousho.wait_answered"):
     at: str | None = None
 
 
-class WaitPutBack(_Record, frozen=True, tag="lousho.wait_put_back"):
+class WaitPutBack(_Record, frozen=True, gc=False, tag="lousho.wait_put_back"):
     """An approval that had been taken waits again: the agent that came to run it was refused."""
 
     id: str
 
 
-class ModelRetry(_Record, frozen=True, tag="lousho.model_retry"):
+class ModelRetry(_Record, frozen=True, gc=False, tag="lousho.model_retry"):
     """A model call failed and will be tried again; written before the wait."""
 
     count: int
@@ -230,13 +230,13 @@ class ModelRetry(_Record, frozen=True, tag="lousho.model_retry"):
     wait_ms: int = 0
 
 
-class BusinessState(_Record, frozen=True, tag="lousho.business_state"):
+class BusinessState(_Record, frozen=True, gc=False, tag="lousho.business_state"):
     """The caller's own state; opaque."""
 
     value: Any
 
 
-class Mark(_Record, frozen=True, tag="lousho.mark"):
+class Mark(_Record, frozen=True, gc=False, tag="lousho.mark"):
     """A checkpoint is here. ``limit`` is the ring's size in force; the newest ``limit`` marks are kept."""
 
     step: int
@@ -246,14 +246,14 @@ class Mark(_Record, frozen=True, tag="lousho.mark"):
     limit: int = DEFAULT_RING
 
 
-class Note(_Record, frozen=True, tag="lousho.note"):
+class Note(_Record, frozen=True, gc=False, tag="lousho.note"):
     """Something a person should know when looking back: drift that was let pass, a repair, a takeover."""
 
     kind: str
     text: str
 
 
-class WakeSet(_Record, frozen=True, tag="lousho.wake_set"):
+class WakeSet(_Record, frozen=True, gc=False, tag="lousho.wake_set"):
     """Somebody should look at the session at this time."""
 
     at: str
@@ -291,7 +291,7 @@ Record = (
 )
 
 
-class Foreign(msgspec.Struct, frozen=True):
+class Foreign(msgspec.Struct, frozen=True, gc=False):
     """A record we do not know: a user's own, or, when ``reserved``, one of a newer version. Kept as it came."""
 
     type: str
@@ -302,7 +302,7 @@ class Foreign(msgspec.Struct, frozen=True):
         return self.type.startswith(RESERVED)
 
 
-class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
+class Batch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What was written together.
 
     Args:
@@ -310,11 +310,11 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         epoch: that of the owner who wrote it.
         at: UTC time, ISO 8601 with milliseconds; for people, never for order.
         sync: the last seq known to be synced when this was written; None means ``seq - 1``.
-        records: at least one.
+        records: at least one. A ``Foreign`` may stand among them; the type leaves it out, as it is what is decoded into.
     """
 
     seq: int
     epoch: int
     at: str
-    records: tuple[Record | Foreign, ...]
+    records: tuple[Record, ...]
     sync: int | None = None

@@ -20,7 +20,7 @@ from lousho_cli.domain.usage import RunUsage, StepUsage
 NO_SEQ = 0
 
 
-class Parent(msgspec.Struct, frozen=True):
+class Parent(msgspec.Struct, frozen=True, gc=False):
     """Where a fork left: the parent's id, the seq of the cut and its step."""
 
     session: str
@@ -28,7 +28,7 @@ class Parent(msgspec.Struct, frozen=True):
     step: int
 
 
-class Run(msgspec.Struct, frozen=True, omit_defaults=True):
+class Run(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What holds for one run of a session. ``start`` is how many messages were there before it."""
 
     number: int
@@ -43,7 +43,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     config: Any = None
 
 
-class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True):
+class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The newest turn while it has calls without a result.
 
     ``results`` are those behind the first unanswered call, by call id; the in-order prefix
@@ -62,7 +62,7 @@ class OpenTurn(msgspec.Struct, frozen=True, omit_defaults=True):
         return tuple(call for call in self.calls[self.done :] if call.id not in self.results)
 
 
-class InputState(msgspec.Struct, frozen=True, omit_defaults=True):
+class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One input: its content digest, who sent it, and how far it came."""
 
     digest: str
@@ -73,7 +73,7 @@ class InputState(msgspec.Struct, frozen=True, omit_defaults=True):
     messages: tuple[Message, ...] = ()
 
 
-class Marked(msgspec.Struct, frozen=True):
+class Marked(msgspec.Struct, frozen=True, gc=False):
     """A checkpoint in the ring. ``n`` numbers the marks of one step from 1 and never moves."""
 
     seq: int
@@ -102,7 +102,7 @@ class Marked(msgspec.Struct, frozen=True):
 NO_RUN = Run(number=0, input_id="")
 
 
-class Session(msgspec.Struct, frozen=True):
+class Session(msgspec.Struct, frozen=True, gc=False):
     """The fold of a log up to ``seq``.
 
     messages: the transcript; every turn in it but the last is answered.

@@ -30,27 +30,6 @@ class Shared(Sequence[T], Generic[T]):
         new._items, new._start, new._end = items, start, end
         return new
 
-    def plus(self, item: T) -> Shared[T]:
-        """This list and one more item. O(1) when this is the newest view of its items."""
-        items, end = self._items, self._end
-        if len(items) != end:
-            items = items[self._start : end]
-            items.append(item)
-            return Shared._view(items, 0, len(items))
-        items.append(item)
-        return Shared._view(items, self._start, end + 1)
-
-    def plus_all(self, more: Iterable[T]) -> Shared[T]:
-        """This list and several more items."""
-        view = self
-        for item in more:
-            view = view.plus(item)
-        return view
-
-    def newest(self, count: int) -> Shared[T]:
-        """The last ``count`` items, sharing the list."""
-        return Shared._view(self._items, max(self._start, self._end - count), self._end)
-
     def head(self, count: int) -> Shared[T]:
         """The first ``count`` items, sharing the list."""
         return Shared._view(self._items, self._start, min(self._start + count, self._end))
@@ -91,3 +70,40 @@ class Shared(Sequence[T], Generic[T]):
     def __repr__(self) -> str:
         # Short on purpose: asyncio takes the repr of a task's result when it restores a signal handler.
         return f"<{len(self)} shared items>"
+
+
+class Growing(Generic[T]):
+    """The end of a ``Shared`` being appended to in place; ``view`` gives the values others hold."""
+
+    __slots__ = ("_end", "_items", "_start")
+
+    def __init__(self, view: Shared[T]) -> None:
+        self._items, self._start, self._end = view._items, view._start, view._end
+
+    def append(self, item: T) -> None:
+        """Adds one item. Shares the list while nobody else grew it."""
+        items = self._items
+        if len(items) != self._end:
+            items = self._items = items[self._start : self._end]
+            self._start, self._end = 0, len(items)
+        items.append(item)
+        self._end += 1
+
+    def extend(self, more: Iterable[T]) -> None:
+        """Adds several items."""
+        for item in more:
+            self.append(item)
+
+    def keep_newest(self, count: int) -> None:
+        """Drops all but the last ``count`` from this end; views given earlier keep theirs."""
+        self._start = max(self._start, self._end - count)
+
+    def view(self) -> Shared[T]:
+        """What is there now, as a value."""
+        return Shared._view(self._items, self._start, self._end)
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.view())

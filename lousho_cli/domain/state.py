@@ -17,7 +17,7 @@ from lousho_cli.domain.session import InputState, OpenTurn, Parent, Run
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
-class MarkState(msgspec.Struct, frozen=True, omit_defaults=True):
+class MarkState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One mark. Its transcript is the first ``length`` messages of the state's, or ``own`` where it was rewritten since."""
 
     seq: int
@@ -40,7 +40,7 @@ class MarkState(msgspec.Struct, frozen=True, omit_defaults=True):
     decisions: dict[str, ApprovalDecision] = {}
 
 
-class State(msgspec.Struct, frozen=True, omit_defaults=True):
+class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """See ``Session`` for what each field means; ``runs`` are those the marks name and,
     last, the session's."""
 

@@ -40,7 +40,7 @@ class StepUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cost_usd: float | None = None
 
 
-class RunUsage(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Running totals of one run."""
 
     input_tokens: int = 0
@@ -55,23 +55,23 @@ class RunUsage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def plus(self, step: StepUsage, call: CallUsage | None = None) -> RunUsage:
         """These totals and one more model call."""
-        before = self.by_model.get(step.model)
+        before = self.by_model.get(step.model) or ModelUsage(cost_usd=0.0)
         share = ModelUsage(
-            input_tokens=(before.input_tokens if before else 0) + step.input_tokens,
-            output_tokens=(before.output_tokens if before else 0) + step.output_tokens,
-            calls=(before.calls if before else 0) + 1,
-            cost_usd=_sum(before.cost_usd, step.cost_usd) if before else step.cost_usd,
+            before.input_tokens + step.input_tokens,
+            before.output_tokens + step.output_tokens,
+            before.calls + 1,
+            _sum(before.cost_usd, step.cost_usd),
         )
         return RunUsage(
-            input_tokens=self.input_tokens + step.input_tokens,
-            output_tokens=self.output_tokens + step.output_tokens,
-            total_tokens=self.total_tokens + step.total_tokens,
-            model_calls=self.model_calls + 1,
-            estimated=self.estimated or step.estimated,
-            cost_usd=_sum(self.cost_usd, step.cost_usd) if self.model_calls else step.cost_usd,
-            cached_input_tokens=self.cached_input_tokens + ((call and call.cached_input_tokens) or 0),
-            reasoning_tokens=self.reasoning_tokens + ((call and call.reasoning_tokens) or 0),
-            by_model={**self.by_model, step.model: share},
+            self.input_tokens + step.input_tokens,
+            self.output_tokens + step.output_tokens,
+            self.total_tokens + step.total_tokens,
+            self.model_calls + 1,
+            self.estimated or step.estimated,
+            _sum(self.cost_usd if self.model_calls else 0.0, step.cost_usd),
+            self.cached_input_tokens + ((call.cached_input_tokens or 0) if call else 0),
+            self.reasoning_tokens + ((call.reasoning_tokens or 0) if call else 0),
+            {**self.by_model, step.model: share},
         )
 
 
@@ -81,16 +81,10 @@ def _sum(left: float | None, right: float | None) -> float | None:
 
 def step_usage(step: int, model: str, call: CallUsage | None, estimate: tuple[int, int]) -> StepUsage:
     """The usage of a call, from what it reported or, where it said nothing, from ``estimate`` (input, output)."""
-    reported = call or CallUsage()
-    given_in, given_out = reported.input_tokens, reported.output_tokens
+    if call is None:
+        return StepUsage(step, model, estimate[0], estimate[1], estimate[0] + estimate[1], estimated=True)
+    given_in, given_out = call.input_tokens, call.output_tokens
     tokens_in = estimate[0] if given_in is None else given_in
     tokens_out = estimate[1] if given_out is None else given_out
-    return StepUsage(
-        step=step,
-        model=model,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        total_tokens=tokens_in + tokens_out,
-        estimated=given_in is None or given_out is None,
-        cost_usd=reported.cost_usd,
-    )
+    guessed = given_in is None or given_out is None
+    return StepUsage(step, model, tokens_in, tokens_out, tokens_in + tokens_out, guessed, call.cost_usd)

@@ -21,6 +21,7 @@ from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval, Stor
 from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
 from lousho_cli.domain.codec import checkpoint_from
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.shared import Growing
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
@@ -62,7 +63,7 @@ class CheckpointView(_View):
         kept = session_from(state)
         # The ring and its numbering go on; everything else is what the checkpoint says.
         f = Accumulator(kept)
-        f.marks, f.last_mark, f.decided = before.marks, before.last_mark, dict(before.decided)
+        f.marks, f.last_mark, f.decided = Growing(before.marks), before.last_mark, dict(before.decided)
         base = state_from(f.freeze())
         step, limit = checkpoint.step_index, self.log_store.history_limit
         mark = r.Mark(step, checkpoint.status, checkpoint.finish_reason, checkpoint.approval_id, limit)

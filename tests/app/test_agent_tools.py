@@ -32,7 +32,8 @@ async def look(city: str) -> str:
 
 made = function_tool(look, name="made", needs_approval=lambda args: "deny" if args["city"] == "x" else False)
 parts = {
-    "name": "parts", "description": "Parts", "replay": "never", "input": {"properties": {"n": {"type": "integer"}}}, "execute": lambda args: args["n"] + 1}
+    "name": "parts", "description": "Parts", "replay": "never",
+    "input": {"properties": {"n": {"type": "integer"}}}, "execute": lambda args: args["n"] + 1}
 nothing = 3
 '''
 

@@ -39,7 +39,7 @@ def test_json_with_a_byte_order_mark(tmp_path):
     [
         ("a.yaml", "a: 1\na: 2", "line 2, column 1: a stands twice", "INVALID"),
         ("a.json", '{"b": {"a": 1, "a": 2}}', "a stands twice", "INVALID"),
-        ("a.yaml", "a: [1", "line 1, column", "INVALID"),
+        ("a.yaml", "a: [1", "line 2, column 1", "INVALID"),
         ("a.json", '{"a":', "line 1, column 6", "INVALID"),
         ("a.yaml", "a: !!python/object:os.system x", "python/object", "INVALID"),
         ("a.yaml", "? [a]\n: 1", "key must be text", "INVALID"),

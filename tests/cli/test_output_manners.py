@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
 import re
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,26 @@ def test_a_full_disk_behind_stdout_is_an_error_not_a_crash(process: Any, hostile
     assert ran.returncode == 1
     assert b"Traceback" not in ran.stderr
     assert b"Exception ignored" not in ran.stderr
+
+
+def test_a_terminal_gets_a_spinner_with_harmless_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lousho_cli.cli.diagnostics import Diagnostics
+
+    monkeypatch.setenv("TERM", "xterm")
+    main, side = pty.openpty()
+    with os.fdopen(side, "w") as terminal, Diagnostics(terminal).progress("step 1") as progress:
+        progress.update("step 2, tool \x1b[2J[bold]evil")
+        shown = b""
+        while b"evil" not in shown:
+            shown += os.read(main, 65536)
+    os.close(main)
+    assert b"\\x1b[2J[bold]evil" in shown
+
+
+def test_words_that_are_no_text_are_refused_and_reported_as_text(process: Any) -> None:
+    ran = process("show", b"\xff\xfe", "--json")
+    assert ran.returncode == 2
+    assert json.loads(ran.stdout)["error"]["code"] == "LOUSHO_SESSION_ID_INVALID"
 
 
 def test_nothing_is_drawn_where_stderr_is_no_terminal() -> None:

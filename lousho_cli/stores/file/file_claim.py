@@ -28,15 +28,15 @@ class FileClaim:
     """
 
     def __init__(self, log_id: str, folder: str, epoch: int, record: OwnerRecord, owner_file: int) -> None:
+        self.owner_file = owner_file
+        self.log_file = -1
         self.log_id = log_id
         self.folder = folder
         self.epoch = epoch
         self.record = record
         self.owner_path = path_of(folder, epoch)
-        self.owner_file = owner_file
         info = os.fstat(owner_file)
         self._inode = (info.st_dev, info.st_ino)
-        self.log_file = -1
         self.place = Position()
         self.before = Position()
         self.begun = False
@@ -116,3 +116,6 @@ class FileClaim:
             if file >= 0:
                 os.close(file)
         self.log_file = self.owner_file = -1
+
+    def __del__(self) -> None:
+        self.close()

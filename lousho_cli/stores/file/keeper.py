@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from functools import cache
+from weakref import WeakKeyDictionary
 
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.machine import steady
@@ -23,7 +24,8 @@ class Keeper:
         self._begin()
 
     def _begin(self) -> None:
-        self._claims: dict[FileClaim, float] = {}
+        # Weak: a claim that nobody can give back any more must not be renewed for ever.
+        self._claims: WeakKeyDictionary[FileClaim, float] = WeakKeyDictionary()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
@@ -46,18 +48,21 @@ class Keeper:
         while True:
             with self._changed:
                 now = steady()
-                for claim in [claim for claim, due in self._claims.items() if due <= now]:
-                    # Under the lock, so that ``remove`` returns only when nobody touches the descriptor any more.
-                    if renew(claim):
-                        self._claims[claim] = now + claim.record.ttl_ms / 3000
-                    else:
-                        self._claims.pop(claim)
+                # Under the lock, so that ``remove`` returns only when nobody touches the descriptor any more.
+                self._renew_due(now)
                 wait = min(self._claims.values(), default=now + 3600) - steady()
                 self._changed.wait(max(wait, 0.001))
 
+    def _renew_due(self, now: float) -> None:
+        for claim in [claim for claim, due in self._claims.items() if due <= now]:
+            if renew(claim):
+                self._claims[claim] = now + claim.record.ttl_ms / 3000
+            else:
+                self._claims.pop(claim)
+
     def leave_in_child(self) -> None:
         """In a forked child: lets go of what belongs to the parent, so that its locks die with it."""
-        for claim in self._claims:
+        for claim in list(self._claims):
             claim.close()
             claim.lost = True
         self._begin()  # neither the lock's state nor the thread is worth anything here

@@ -8,9 +8,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
@@ -137,20 +134,21 @@ print([name for name in ("asyncio", "pydantic", "httpx", "concurrent.futures", "
     assert child.stdout.strip() == "[]"
 
 
-@pytest.mark.slow
-async def test_ten_thousand_sessions_at_rest_are_listed_quickly(store: FileStore, place: Path, batch: MakeBatch) -> None:
-    """Making 10,000 sessions takes a few seconds; listing them is what is asked."""
+async def test_sessions_at_rest_are_listed_without_reading_their_logs(store: FileStore, place: Path, batch: MakeBatch) -> None:
+    """``tests/benchmarks/bench_store.py`` measures 10,000; here it is enough that no log is opened."""
     await write(store, "s", [batch(1, 1, r.Claimed("h"), r.Created("a")), batch(2)])
-    names = {name: (place / "sessions/s" / name).read_bytes() for name in ("log.jsonl", "head.json", "owner.1.json")}
-    for number in range(1, 10_000):
+    names = {name: (place / "sessions/s" / name).read_bytes() for name in ("log.jsonl", "head.json")}
+    for number in range(1, 500):
         folder = place / f"sessions/s{number}"
         folder.mkdir()
         for name, data in names.items():
-            (folder / name).write_bytes(data)
-    times: list[Any] = []
+            (folder / name).write_bytes(data if name == "head.json" else bytes(len(data)))  # nothing but a head to go by
+    found = await store.heads()
+    assert len(found.heads) == 500
+    assert {head.agent for head in found.heads} == {"a"}
+    times = []
     for _ in range(3):
         begun = time.perf_counter()
-        found = await store.heads()
+        await store.heads()
         times.append(time.perf_counter() - begun)
-        assert len(found.heads) == 10_000
-    assert min(times) < 0.5, times  # about 0.08 on an idle machine; a log read each would take seconds
+    assert min(times) < 0.1, times  # 4 ms on an idle machine
