@@ -125,7 +125,9 @@ def meaning_issues(raw: Mapping[str, Any], names: Sequence[str]) -> Iterator[Wro
         yield from _tool_issues(f"tools.{number}", entry)
     gated = policy.get("requires_approval") if isinstance(policy, Mapping) else None
     known = {*names, *BUILTINS, *(name for entry in entries for name in _names_of(entry))}
-    for number, name in enumerate(gated if isinstance(gated, list) else []):
+    # What a Python function that has no name here is called is known once it is loaded; ``build_tools`` looks then.
+    unnamed = any(isinstance(entry, Mapping) and entry.get("python") and not entry.get("name") for entry in entries)
+    for number, name in enumerate(gated if isinstance(gated, list) and not unnamed else []):
         if isinstance(name, str) and name not in known:
             yield Wrong(f"policy.requires_approval.{number}", f"there is no tool {name}" + _meant(name, known))
     yield from _double_names(entries)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from lousho_cli.app.agent_files import PRESETS
 from lousho_cli.app.agent_spec import AgentFile, ProviderSpec, ToolEntry
 from lousho_cli.app.documents import INVALID
 from lousho_cli.app.python_targets import load_attribute
+from lousho_cli.app.suggestions import nearest
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, Tool, ToolContext
@@ -28,7 +29,26 @@ def build_tools(agent: AgentFile) -> list[Tool]:
             raise ConfigurationError(f"{entry.field}: another tool is called {tool.name} already", field=entry.field, code=INVALID)
         tools.append(tool)
     gated = agent.policy.requires_approval
-    return [Gated(tool) if gated is True or (gated and tool.name in gated) else tool for tool in tools]
+    names = [tool.name for tool in tools] if isinstance(gated, bool) else _known(gated, tools)
+    return [Gated(tool) if gated and tool.name in names and not _only_asks(tool) else tool for tool in tools]
+
+
+def _known(gated: Sequence[str], tools: Sequence[Tool]) -> Sequence[str]:
+    """The names of a policy. A built-in that this agent does not have may stand among them, a slip may not."""
+    from lousho_cli.tools.builtin import BUILTINS
+
+    known = {*BUILTINS, *(tool.name for tool in tools)}
+    for number, name in enumerate(gated):
+        if name not in known:
+            field, near = f"policy.requires_approval.{number}", nearest(name, known)
+            told = f"; did you mean {near}?" if near else ""
+            raise ConfigurationError(f"{field}: there is no tool {name}{told}", field=field, code=INVALID)
+    return gated
+
+
+def _only_asks(tool: Tool) -> bool:
+    """Whether it is the tool that asks a person: asking whether to ask helps nobody."""
+    return tool.name == "ask-question"
 
 
 def _built(entry: ToolEntry, agent: AgentFile) -> Tool:

@@ -15,13 +15,14 @@ import msgspec
 from lousho_cli.app.config_files import store_setting
 from lousho_cli.app.places import STORE_FOLDER, find_store_folder
 from lousho_cli.app.store_urls import kind_of
+from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT
 from lousho_cli.errors import ConfigurationError, NotAStoreError
 from lousho_cli.ports.log_store import LogStore
 
 if TYPE_CHECKING:
     from lousho_cli.stores.file.fsck import Finding as StoreFinding
     from lousho_cli.stores.file.store import FileStore
-    from lousho_cli.stores.views import CheckpointView
+    from lousho_cli.stores.views import ApprovalView, CheckpointView
 
 STORE_VARIABLE = "LOUSHO_STORE"
 
@@ -76,13 +77,14 @@ def current_folder() -> Path:
         raise ConfigurationError("the current folder is gone", field="store", hint="Change to another folder.") from error
 
 
-def open_store(flag: str | None = None, *, create: bool) -> LogStore | None:
+def open_store(flag: str | None = None, *, create: bool, history_limit: int = DEFAULT_HISTORY_LIMIT) -> LogStore | None:
     """The store that is meant.
 
     Args:
         flag: what ``--store`` said, None when it was not given.
         create: whether the caller is going to write. A file store itself comes into being at the
             first write; with False, None is given where there is none yet.
+        history_limit: how many checkpoints of a session are kept by what is written.
 
     Raises:
         ConfigurationError: the URL is not valid, or names a kind this version does not have.
@@ -91,11 +93,11 @@ def open_store(flag: str | None = None, *, create: bool) -> LogStore | None:
     place = locate_store(flag)
     folder = place.folder
     if folder is not None:
-        return _file_store(folder, create=create)
+        return _file_store(folder, history_limit, create=create)
     if kind_of(place.url) == "memory":
         from lousho_cli.stores.memory import MemoryStore
 
-        return MemoryStore()
+        return MemoryStore(history_limit)
     raise ConfigurationError(
         f"{kind_of(place.url)}: stores are not in this version",
         field="store",
@@ -103,7 +105,7 @@ def open_store(flag: str | None = None, *, create: bool) -> LogStore | None:
     )
 
 
-def _file_store(folder: Path, *, create: bool) -> LogStore | None:
+def _file_store(folder: Path, history_limit: int, *, create: bool) -> LogStore | None:
     sessions = folder / "sessions"
     nearest = next(path for path in (sessions, *sessions.parents) if path.exists())
     if not nearest.is_dir():
@@ -112,7 +114,7 @@ def _file_store(folder: Path, *, create: bool) -> LogStore | None:
         return None
     from lousho_cli.stores.file.store import FileStore
 
-    return FileStore(folder)
+    return FileStore(folder, history_limit)
 
 
 def checkpoints_of(store: LogStore) -> CheckpointView:
@@ -120,6 +122,13 @@ def checkpoints_of(store: LogStore) -> CheckpointView:
     from lousho_cli.stores.views import CheckpointView
 
     return CheckpointView(store)
+
+
+def approvals_of(store: LogStore) -> ApprovalView:
+    """The seed's approval store over the same."""
+    from lousho_cli.stores.views import ApprovalView
+
+    return ApprovalView(store)
 
 
 async def inspect_logs(store: LogStore, session_id: str | None = None) -> list[StoreFinding]:

@@ -6,13 +6,14 @@ value everybody else works with, in time that does not depend on the length of t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.session import InputState, Marked, OpenTurn, Parent, Run, Session
-from lousho_cli.domain.shared import Growing
+from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
@@ -21,6 +22,7 @@ class Accumulator:
 
     __slots__ = (
         *Session.__struct_fields__,
+        "_billed",
         "calls",
         "done",
         "results",
@@ -84,28 +86,71 @@ class Accumulator:
             setattr(self, name, getattr(session, name))
         self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
         self.marks = Growing(session.marks)
+        self._billed = len(session.step_usage)
         self.put_turn(session.turn)
+
+    def mark(self, seq: int, at: str, n: int, limit: int) -> None:
+        """A checkpoint is here, the newest of a ring of ``limit``."""
+        self._bill()
+        waits = self.wait if self.status == "awaiting-approval" else None
+        self.latest = Marked(
+            seq,
+            at,
+            self.step,
+            n,
+            self.status,
+            self.finish_reason,
+            waits.id if waits else None,
+            waits.kind if waits else None,
+            self.run,
+            self.messages.view(),
+            self.held,
+            self.turns,
+            self.usage,
+            self.step_usage.view(),
+            self.business_state,
+            self.decisions,
+        )
+        self.marks.append(self.latest)
+        self.marks.keep_newest(limit)
+
+    def _bill(self) -> None:
+        """Adds the usage of the model calls that the totals do not hold yet; only done when somebody looks."""
+        steps = len(self.step_usage)
+        if steps > self._billed:
+            self.usage = self.usage.plus(self.step_usage.view()[self._billed :])
+            self._billed = steps
+
+    def begin_run(self, run: Run) -> None:
+        """Steps and usage count from zero."""
+        self.run, self.step, self.usage, self.step_usage, self._billed = run, 0, RunUsage(), Growing(Shared()), 0
+
+    def put_messages(self, messages: Iterable[Message]) -> None:
+        """Makes ``messages`` the transcript; checkpoints keep the one they point into."""
+        self.messages = Growing(Shared(messages))
 
     def put_turn(self, turn: OpenTurn | None) -> None:
         """Makes ``turn`` the open one, None for none."""
-        if turn is None:
-            self.close_turn()
-            return
-        self.begin_turn(turn.calls, truncated=turn.truncated)
-        self.done = turn.done
-        self.results, self.started, self.spawned = dict(turn.results), dict(turn.started), dict(turn.spawned)
+        self.close_turn()
+        if turn is not None:
+            self.begin_turn(turn.calls, truncated=turn.truncated)
+            self.done = turn.done
+            self.results, self.started, self.spawned = dict(turn.results), dict(turn.started), dict(turn.spawned)
 
     def begin_turn(self, calls: tuple[ToolCall, ...], *, truncated: bool) -> None:
         """Opens a turn none of whose calls has begun."""
+        if self.calls:
+            self.close_turn()
         self.calls, self.done, self.truncated = calls, 0, truncated
-        self.results, self.started, self.spawned = {}, {}, {}
 
     def close_turn(self) -> None:
         """Every call has its result."""
-        self.begin_turn((), truncated=False)
+        self.calls, self.done = (), 0
+        self.results, self.started, self.spawned = {}, {}, {}
 
     def freeze(self) -> Session:
         """The session so far."""
+        self._bill()
         values = list(_FIELDS(self))
         values[_MESSAGES], values[_STEP_USAGE] = self.messages.view(), self.step_usage.view()
         values[_MARKS] = self.marks.view()

@@ -21,28 +21,53 @@ from lousho_cli.core.recognise import digest_input
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import InputState, Marked, OpenTurn, Parent, Run, Session
-from lousho_cli.domain.shared import Growing, Shared
-from lousho_cli.domain.usage import RunUsage, step_usage
+from lousho_cli.domain.session import InputState, Parent, Run, Session
+from lousho_cli.domain.usage import step_usage
+
+Handlers = dict[type, Callable[[Accumulator, Any, r.Batch], None]]
 
 
 def fold(batches: Iterable[r.Batch], session: Session | None = None) -> Session:
     """The session that ``batches`` add up to, on top of ``session`` where given."""
     accumulator = Accumulator(session)
-    for batch in batches:
-        apply(accumulator, batch)
+    known = list(batches)
+    passed = _before_the_ring(known)
+    for batch in known[:passed]:
+        _apply(accumulator, batch, _PASSED)
+    for batch in known[passed:]:
+        _apply(accumulator, batch, _HANDLERS)
     return accumulator.freeze()
 
 
 def apply(f: Accumulator, batch: r.Batch) -> None:
     """Adds one batch."""
+    _apply(f, batch, _HANDLERS)
+
+
+def _apply(f: Accumulator, batch: r.Batch, handlers: Handlers) -> None:
     f.seq = batch.seq
     f.epoch = max(f.epoch, batch.epoch)
     f.updated_at = batch.at
     for record in batch.records:
-        handler = _HANDLERS.get(type(record))
+        handler = handlers.get(type(record))
         if handler is not None:
             handler(f, record, batch)
+
+
+def _before_the_ring(batches: Sequence[r.Batch]) -> int:
+    """How many batches come before the first mark that can still be in the ring when all are folded.
+
+    A mark is gone once as many came behind it as the largest ring among those keeps.
+    """
+    marks, ring = 0, 1
+    for index in range(len(batches) - 1, -1, -1):
+        for record in batches[index].records:
+            if type(record) is r.Mark:
+                marks += 1
+                ring = max(ring, record.limit)
+        if marks >= ring:
+            return index
+    return 0
 
 
 def _created(f: Accumulator, record: r.Created, batch: r.Batch) -> None:
@@ -146,7 +171,7 @@ def _abort_asked(f: Accumulator, _record: r.AbortAsked, _batch: r.Batch) -> None
 def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
     if record.instructions and not len(f.messages):
         f.messages.append(Message(role="system", content=record.instructions))
-    f.run = Run(
+    run = Run(
         number=f.run.number + 1,
         input_id=record.input_id,
         start=len(f.messages),
@@ -158,7 +183,7 @@ def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
         agent_id=record.agent_id,
         config=record.config,
     )
-    f.step, f.usage, f.step_usage = 0, RunUsage(), Growing(Shared())
+    f.begin_run(run)
     f.status, f.finish_reason = "in-progress", "stop"
     f.wait, f.wait_taken, f.decisions = None, False, {}
     f.retries, f.attempts, f.abort_asked = 0, 1, False
@@ -192,7 +217,6 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
 def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
     f.step += 1
     used = step_usage(f.step, record.model, record.usage, record.estimate or (0, 0))
-    f.usage = f.usage.plus(used, record.usage)
     f.step_usage.append(used)
     f.messages.append(record.message)
     f.turns += 1
@@ -208,14 +232,15 @@ def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
 def put_transcript(f: Accumulator, messages: Sequence[Message]) -> None:
     """Makes ``messages`` the transcript, with the turn they end in open where calls lack a result."""
     transcript, turn, f.held = open_turn(messages)
-    f.messages = Growing(Shared(transcript))
+    f.put_messages(transcript)
     f.turns = sum(message.role == "assistant" for message in transcript)
     f.put_turn(turn)
 
 
 def _tool_started(f: Accumulator, record: r.ToolStarted, batch: r.Batch) -> None:
-    if any(call.id == record.id for call in f.calls):
-        f.started[record.id] = batch.epoch
+    for call in f.calls:
+        if call.id == record.id:
+            f.started[call.id] = batch.epoch
 
 
 def _tool_spawned(f: Accumulator, record: r.ToolSpawned, _batch: r.Batch) -> None:
@@ -301,32 +326,18 @@ def _business_state(f: Accumulator, record: r.BusinessState, _batch: r.Batch) ->
 
 
 def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
+    _passed_mark(f, record, batch)
+    f.mark(batch.seq, batch.at, f.last_mark[2], record.limit)
+
+
+def _passed_mark(f: Accumulator, record: r.Mark, _batch: r.Batch) -> None:
+    """A mark that later ones have dropped from the ring: it counts, and is not kept."""
     f.step, f.status = record.step, record.status
-    f.finish_reason = record.finish_reason or f.finish_reason
+    if record.finish_reason is not None:
+        f.finish_reason = record.finish_reason
     run, step, n = f.last_mark
-    n = n + 1 if (run, step) == (f.run.number, f.step) else 1
-    f.last_mark = (f.run.number, f.step, n)
-    waits = f.wait if record.status == "awaiting-approval" else None
-    f.latest = Marked(
-        batch.seq,
-        batch.at,
-        f.step,
-        n,
-        record.status,
-        f.finish_reason,
-        waits.id if waits else None,
-        waits.kind if waits else None,
-        f.run,
-        f.messages.view(),
-        f.held,
-        f.turns,
-        f.usage,
-        f.step_usage.view(),
-        f.business_state,
-        f.decisions,
-    )
-    f.marks.append(f.latest)
-    f.marks.keep_newest(record.limit)
+    number = f.run.number
+    f.last_mark = (number, f.step, n + 1 if run == number and step == f.step else 1)
 
 
 def _foreign(f: Accumulator, record: r.Foreign, _batch: r.Batch) -> None:
@@ -334,7 +345,7 @@ def _foreign(f: Accumulator, record: r.Foreign, _batch: r.Batch) -> None:
         f.unknown = (*f.unknown, record.type)
 
 
-_HANDLERS: dict[type, Callable[[Accumulator, Any, r.Batch], None]] = {
+_HANDLERS: Handlers = {
     r.Created: _created,
     r.Forked: _forked,
     r.Base: _base,
@@ -362,3 +373,5 @@ _HANDLERS: dict[type, Callable[[Accumulator, Any, r.Batch], None]] = {
     r.Foreign: _foreign,
 }
 """What each record does. ``Partial``, ``Note`` and ``WakeSet`` change no state: they are for who reads the log."""
+
+_PASSED: Handlers = {**_HANDLERS, r.Mark: _passed_mark}

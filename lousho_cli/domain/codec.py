@@ -21,8 +21,7 @@ from lousho_cli.errors import StorageError
 
 T = TypeVar("T")
 
-_CRC_OPEN = b'{"crc":"'
-_BODY_AT = len(_CRC_OPEN) + 8 + 2  # behind the checksum's closing quote and comma
+_BODY_AT = len(b'{"crc":"00000000",')
 
 
 class _LooseLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -64,14 +63,12 @@ def decode_line(line: bytes) -> Batch | None:
 
     A record of a type we do not know becomes ``Foreign``.
     """
-    body = line[_BODY_AT:]
-    if line[:_BODY_AT] != b'%b%08x",' % (_CRC_OPEN, zlib.crc32(body)):
+    if line[:_BODY_AT] != b'{"crc":"%08x",' % zlib.crc32(memoryview(line)[_BODY_AT:]):
         return None
-    text = b"{" + body
     try:
-        return _lines.decode(text)
+        return _lines.decode(line)  # the checksum is one more key, which is passed over
     except msgspec.ValidationError:
-        return _decode_loosely(text)
+        return _decode_loosely(line)
     except msgspec.DecodeError:
         return None
 
@@ -178,6 +175,9 @@ def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:
     if isinstance(value, (list, tuple, set, frozenset)):
         items = [plain(item, _depth + 1) for item in value]
         return [item for item, _ in items], any(altered for _, altered in items) or isinstance(value, (set, frozenset))
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    if fields is not None:
+        return plain({name: getattr(value, name) for name in fields}, _depth + 1)
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return plain(dump(mode="json"), _depth + 1)

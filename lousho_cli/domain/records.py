@@ -204,7 +204,7 @@ class WaitTaken(_Record, frozen=True, gc=False, tag="lousho.wait_taken"):
 
 
 class WaitAnswered(_Record, frozen=True, gc=False, tag="lousho.wait_answered"):
-    """A person decided. ``args`` and ``digest`` are there only for an edit."""
+    """A person decided. ``args`` and ``digest`` are there only for an edit; ``post`` where the decision came through the inbox."""
 
     id: str
     approved: bool
@@ -214,6 +214,7 @@ class WaitAnswered(_Record, frozen=True, gc=False, tag="lousho.wait_answered"):
     by: str | None = None
     expired: bool = False
     at: str | None = None
+    post: str | None = None
 
 
 class WaitPutBack(_Record, frozen=True, gc=False, tag="lousho.wait_put_back"):

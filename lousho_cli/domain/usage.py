@@ -6,6 +6,8 @@ flagged, and a cost with one unknown price is unknown, never a partial sum.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 
@@ -27,6 +29,16 @@ class ModelUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     calls: int = 0
     cost_usd: float | None = None
 
+    def plus(self, steps: Sequence[StepUsage]) -> ModelUsage:
+        """This share and further calls of the same model."""
+        costs = [self.cost_usd, *(step.cost_usd for step in steps)]
+        return ModelUsage(
+            self.input_tokens + sum([step.input_tokens for step in steps]),
+            self.output_tokens + sum([step.output_tokens for step in steps]),
+            self.calls + len(steps),
+            None if None in costs else sum(cost for cost in costs if cost is not None),
+        )
+
 
 class StepUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The usage of one model call, numbered by its step from 1."""
@@ -38,6 +50,8 @@ class StepUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     total_tokens: int = 0
     estimated: bool = False
     cost_usd: float | None = None
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
 
 
 class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -53,30 +67,27 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reasoning_tokens: int = 0
     by_model: dict[str, ModelUsage] = {}
 
-    def plus(self, step: StepUsage, call: CallUsage | None = None) -> RunUsage:
-        """These totals and one more model call."""
-        before = self.by_model.get(step.model) or ModelUsage(cost_usd=0.0)
-        share = ModelUsage(
-            before.input_tokens + step.input_tokens,
-            before.output_tokens + step.output_tokens,
-            before.calls + 1,
-            _sum(before.cost_usd, step.cost_usd),
-        )
-        return RunUsage(
-            self.input_tokens + step.input_tokens,
-            self.output_tokens + step.output_tokens,
-            self.total_tokens + step.total_tokens,
-            self.model_calls + 1,
-            self.estimated or step.estimated,
-            _sum(self.cost_usd if self.model_calls else 0.0, step.cost_usd),
-            self.cached_input_tokens + ((call.cached_input_tokens or 0) if call else 0),
-            self.reasoning_tokens + ((call.reasoning_tokens or 0) if call else 0),
-            {**self.by_model, step.model: share},
-        )
-
-
-def _sum(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right
+    def plus(self, steps: Iterable[StepUsage]) -> RunUsage:
+        """These totals and further model calls. One pass, mutable inside: a long session is added up at once."""
+        tokens_in, tokens_out, total = self.input_tokens, self.output_tokens, self.total_tokens
+        cached, reasoning = self.cached_input_tokens, self.reasoning_tokens
+        calls, estimated = self.model_calls, self.estimated
+        cost = self.cost_usd if calls else 0.0
+        shares: dict[str, list[StepUsage]] = {}
+        for step in steps:
+            tokens_in += step.input_tokens
+            tokens_out += step.output_tokens
+            total += step.total_tokens
+            cached += step.cached_input_tokens
+            reasoning += step.reasoning_tokens
+            calls += 1
+            estimated = estimated or step.estimated
+            cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
+            shares.setdefault(step.model, []).append(step)
+        by_model = dict(self.by_model)
+        for model, mine in shares.items():
+            by_model[model] = (by_model.get(model) or ModelUsage(cost_usd=0.0)).plus(mine)
+        return RunUsage(tokens_in, tokens_out, total, calls, estimated, cost, cached, reasoning, by_model)
 
 
 def step_usage(step: int, model: str, call: CallUsage | None, estimate: tuple[int, int]) -> StepUsage:
@@ -87,4 +98,5 @@ def step_usage(step: int, model: str, call: CallUsage | None, estimate: tuple[in
     tokens_in = estimate[0] if given_in is None else given_in
     tokens_out = estimate[1] if given_out is None else given_out
     guessed = given_in is None or given_out is None
-    return StepUsage(step, model, tokens_in, tokens_out, tokens_in + tokens_out, guessed, call.cost_usd)
+    cached, reasoning = call.cached_input_tokens or 0, call.reasoning_tokens or 0
+    return StepUsage(step, model, tokens_in, tokens_out, tokens_in + tokens_out, guessed, call.cost_usd, cached, reasoning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,12 @@ from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, run_agent
 from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
+from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.sessions import read_session
+from lousho_cli.ports.tool import Tool
 
 
 async def resume_after_approval(
@@ -166,7 +170,7 @@ def _answer(
         NotFoundError: the session no longer waits for it.
         ConfigurationError: edited arguments the tool does not take, or a digest of another call.
     """
-    decision = check_decision(session, decision, agent)
+    decision = check_decision(session, decision, agent.tools)
     answered = answer_records(session, decision, now)
     if not answered:
         raise approval_not_found(decision.id)
@@ -175,8 +179,13 @@ def _answer(
     return (answered[0], goes_on, *answered[1:], *_never_run(session, stored))
 
 
-def check_decision(session: Session, decision: ApprovalDecision, agent: RunAgent) -> ApprovalDecision:
-    """A decision whose edit, if any, is validated by the tool that would get it."""
+def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[str, Tool]) -> ApprovalDecision:
+    """A decision whose edit, if any, is validated by the tool that would get it.
+
+    Raises:
+        NotFoundError: the session does not wait for it.
+        ConfigurationError: edited arguments the tool does not take, or a digest of another call.
+    """
     wait = session.wait
     if wait is None or wait.id != decision.id:
         raise approval_not_found(decision.id)
@@ -184,7 +193,7 @@ def check_decision(session: Session, decision: ApprovalDecision, agent: RunAgent
         raise ConfigurationError("the digest is not that of the call that waits", field="digest", code="LOUSHO_DIGEST_MISMATCH")
     if decision.args is None or not decision.approved:
         return decision
-    tool = agent.tools.get(wait.tool_name)
+    tool = tools.get(wait.tool_name)
     if tool is None:
         return decision
     args, issues = tool.validate(decision.args)
@@ -192,6 +201,38 @@ def check_decision(session: Session, decision: ApprovalDecision, agent: RunAgent
         wrong = "; ".join(f"{issue.path}: {issue.message}" for issue in issues)
         raise ConfigurationError(f"the edited arguments do not fit {wait.tool_name}: {wrong}", field="args")
     return msgspec.structs.replace(decision, args=args)
+
+
+async def record_decision(
+    decision: ApprovalDecision | Mapping[str, Any],
+    session_id: str,
+    checkpoint_store: CheckpointStore,
+    tool_registry: Any = None,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+) -> None:
+    """Records a decision on a session of a log store and goes no further; the next resume acts on it.
+
+    Args:
+        tool_registry: needed for an edit alone, which its tool validates.
+
+    Raises:
+        NotFoundError: the session does not wait for it (any more).
+        SessionBusyError: somebody drives the session.
+        ConfigurationError: as ``check_decision``; or the store is no log store.
+    """
+    store = log_store_of(checkpoint_store)
+    if store is None:
+        raise ConfigurationError("only a log store can keep a decision for later", field="checkpoint_store")
+    log = await SessionLog.open(store, session_id, socket.gethostname(), clock)
+    try:
+        decided = check_decision(log.session, decision_from(decision), registry_from(tool_registry))
+        records = answer_records(log.session, decided, clock.now())
+        if not records:
+            raise approval_not_found(decided.id)
+        await log.record(*records)
+    finally:
+        await log.close()
 
 
 def _never_run(session: Session, stored: StoredApproval) -> tuple[r.Record, ...]:

@@ -29,12 +29,13 @@ class Calls:
 
     def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal) -> None:
         self._log, self._agent, self._signal = log, agent, signal
-        self._tasks: dict[asyncio.Task[Outcome], ToolCall] = {}
+        self._tasks: dict[asyncio.Task[Outcome | None], ToolCall] = {}
         self._finished: list[Outcome] = []
-        self._inline: Interruptible[Outcome] = Interruptible()
+        self._inline: Interruptible[Outcome | None] = Interruptible()
         self._inline_call: ToolCall | None = None
         self._notes: set[asyncio.Task[None]] = set()
         self._told_abort = False
+        self._deadline: float | None = None
 
     @property
     def in_flight(self) -> frozenset[str]:
@@ -60,10 +61,10 @@ class Calls:
             outcome = await self._inline.run(run_call(self._agent, effect, context))
         finally:
             forget()
-        if outcome != INTERRUPTED:
+        if outcome == INTERRUPTED:
+            outcome = None if self._signal.recoverable else cancel(effect.call)
+        if outcome is not None:
             self._finished.append(outcome)
-        elif not self._signal.recoverable:
-            self._finished.append(cancel(effect.call))
         await self._noted()
 
     def _give_up_inline_after_grace(self) -> None:
@@ -104,7 +105,10 @@ class Calls:
 
     async def _rest_within_grace(self) -> None:
         grace = self._agent.settings.abort_grace_ms
-        timeout = None if grace is None else grace / 1000
+        now = asyncio.get_running_loop().time()
+        if grace is not None and self._deadline is None:
+            self._deadline = now + grace / 1000  # for all of them together
+        timeout = None if self._deadline is None else max(self._deadline - now, 0)
         _, late = await asyncio.wait(self._tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if late == set(self._tasks):
             for task in late:
@@ -115,12 +119,14 @@ class Calls:
                 if not self._signal.recoverable:
                     self._finished.append(cancel(call))
 
-    def _collect(self, task: asyncio.Task[Outcome]) -> None:
+    def _collect(self, task: asyncio.Task[Outcome | None]) -> None:
         call = self._tasks.pop(task)
         if task.cancelled():
             self._finished.append(cancel(call))
             return
-        self._finished.append(task.result())
+        outcome = task.result()
+        if outcome is not None:
+            self._finished.append(outcome)
 
     def _context(self, effect: RunCall) -> ToolContext:
         call = effect.call

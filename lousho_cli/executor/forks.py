@@ -11,6 +11,7 @@ import msgspec
 from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address
 from lousho_cli.core.checkpoints import checkpoint_of
 from lousho_cli.core.fork import LeftBehind, Patch, fork_state, left_behind, patch_from, patched
+from lousho_cli.core.states import session_from
 from lousho_cli.domain import records as r
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.session import Marked, Session
@@ -58,6 +59,15 @@ async def _fork_log(
         await log.close()
     assert checkpoint is not None, "a mark was just recorded"
     return ForkResult(log.id, mark.step, checkpoint, left_behind(mark, change))
+
+
+async def fork_preview(session_id: str, from_step: int | str, store: Any, patch: Mapping[str, Any] | Patch | None = None) -> Session:
+    """The session that a fork over a log store would begin as. Writes nothing; raises like ``AgentExecutor.fork``."""
+    log_store = log_store_of(store)
+    if log_store is None:
+        raise ConfigurationError("only a fork over a log store can be looked at before it is made", field="checkpoint_store")
+    source, mark = await _cut(log_store, session_id, _address(session_id, from_step))
+    return session_from(fork_state(source, mark, patch_from(patch)))
 
 
 def _address(session_id: str, from_step: int | str) -> Address:

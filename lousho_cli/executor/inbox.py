@@ -53,7 +53,9 @@ class Inbox:
             return (r.InputReceived(post.id, msgspec.convert(post.body, tuple[Message, ...]), post.by),)
         if post.kind == "answer":
             decision = msgspec.convert(post.body, ApprovalDecision)
-            return answer_records(session, decision, self._log.clock.now())
+            records = answer_records(session, decision, self._log.clock.now())
+            # Named, so that whoever left it can see that it was this post that decided.
+            return tuple(msgspec.structs.replace(record, post=post.id) if isinstance(record, r.WaitAnswered) else record for record in records)
         return (r.AbortAsked(post.by),) if _runs(session) else ()
 
     def watch(self) -> None:

@@ -70,8 +70,12 @@ def tokens_of(message: Message) -> int:
     return -(-(len(message.text) + sum(len(c.name) + len(c.arguments) for c in message.tool_calls)) // 4)
 
 
-async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.ToolFinished | Fatal:
-    """Runs one call to its result. A tool's error is a result; only a PropagatingToolError is not."""
+async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.ToolFinished | Fatal | None:
+    """Runs one call to its result; None when a recoverable stop kept it from one.
+
+    A tool's error is a result; only a PropagatingToolError is not, nor is an error behind a recoverable
+    stop: nobody can tell it from the tool's own way to stop, and who goes on runs the call again.
+    """
     call, tool = effect.call, agent.tools[effect.call.name]
     sandbox = agent.settings.sandbox_execute
     try:
@@ -79,7 +83,9 @@ async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.
     except PropagatingToolError as error:
         return Fatal(call, error)
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is what the model is told
-        if context.signal.aborted and not _recoverable(context.signal):
+        if context.signal.aborted and _recoverable(context.signal):
+            return None
+        if context.signal.aborted:
             return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
         return r.ToolFinished(call.id, _error_result(call, error), is_error=True)
     content, altered = json_text(value)

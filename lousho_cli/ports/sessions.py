@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lousho_cli.core.accumulator import Accumulator
-from lousho_cli.core.fold import apply
+from lousho_cli.core.fold import fold
 from lousho_cli.core.states import session_from
 from lousho_cli.domain.session import Session
 from lousho_cli.ports.log_store import Log
@@ -21,9 +20,6 @@ async def read_session(store: Log, log_id: str, up_to: int | None = None) -> Ses
     state = await store.load_snapshot(log_id)
     if state is not None and up_to is not None and state.seq > up_to:
         state = None
-    fold = Accumulator(session_from(state) if state else None)
-    for batch in (await store.read(log_id, after=fold.seq)).batches:
-        if up_to is not None and batch.seq > up_to:
-            break
-        apply(fold, batch)
-    return fold.freeze()
+    before = session_from(state) if state else Session()
+    batches = (await store.read(log_id, after=before.seq)).batches
+    return fold(batches if up_to is None else [batch for batch in batches if batch.seq <= up_to], before)

@@ -15,8 +15,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
+from lousho_cli.domain.texts import SHUTDOWN_REASON
 from lousho_cli.ports.tool import Signal
 from lousho_cli.tools.guardian import guardian
 from lousho_cli.tools.processes import kill_group, start_time
@@ -128,7 +130,11 @@ async def run_program(
     try:
         spawned(group, start_time(group))
         work = asyncio.ensure_future(_drive(process, b"\n" + stdin, out, err))
+        started_at = monotonic()
         await asyncio.wait({work, stop}, timeout=timeout_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+        if stop.done() and aborted.reason == SHUTDOWN_REASON:
+            # Whoever stops only for now lets what runs come to its end, and cancels us when its patience is over.
+            await asyncio.wait({work}, timeout=max(timeout_ms / 1000 - (monotonic() - started_at), 0))
         if not work.done():
             await _end(process, work)
             raise CommandFailed("was stopped because the run was aborted" if stop.done() else f"did not end within {timeout_ms / 1000:g} s")

@@ -51,9 +51,10 @@ class Signature(msgspec.Struct, frozen=True):
             checked = self.model.model_validate(args)
             return checked.model_dump(mode="json", by_alias=True, round_trip=True), ()
         except ValidationError as error:
-            return args, tuple(
-                _issue(issue["type"], issue["loc"], issue["msg"]) for issue in error.errors(include_url=False, include_input=False)
-            )
+            found = error.errors(include_url=False, include_input=False)
+            return args, tuple(_issue(issue["type"], issue["loc"], issue["msg"]) for issue in found)
+        except (ValueError, RecursionError) as error:  # nested too deeply, or half a character in a name
+            return args, (Issue("(root)", f"can not be written as JSON: {error}"),)
 
     def bind(self, args: Any, context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         """What to call the function with, for arguments that ``validate`` gave.

@@ -131,7 +131,8 @@ def test_every_wrong_field_is_named_at_once(tmp_path):
 name: 5
 provider: { type: opnai, model: m, api_key: sk-secret-123456 }
 policy: { limits: { max_cost_usd: -1, max_steps: "3" }, requires_approval: [shel], tool_concurrency: 0, approval_ttl: soon }
-tools: [curent-date, { name: w }, { name: c, command: [] }, { python: x.py }, { name: http, input: {} }, 5, { name: a b, command: [x] }]
+tools: [curent-date, { name: w }, { name: c, command: [] }, { name: p, python: x.py }, { name: http, input: {} }, 5,
+  { name: a b, command: [x] }]
 notify: [3, ""]
 durability: { timeout: 5x, retry: { max_retries: -1 }, history_limit: 1.5 }
 workspace: cloud

@@ -111,7 +111,8 @@ async def test_a_policy_gates_by_name_or_all_and_never_lifts_a_refusal(build):
     assert await tools["made"].needs_approval({"city": "y"}) is True
     assert await tools["made"].call({"city": "y"}, CONTEXT) == "y"
     everything = build("tools: [current-date, ask-question]\npolicy: { requires_approval: true }")
-    assert all(tool.needs_approval is True for tool in everything.values())
+    assert everything["current-date"].needs_approval is True
+    assert everything["ask-question"].needs_approval is False  # asking whether to ask helps nobody
     assert everything["ask-question"].question({"question": "?", "options": [], "allow_free_text": True, "secret": False})
 
 
@@ -147,6 +148,13 @@ def test_a_wrong_schema_is_named_by_its_path(build):
     with pytest.raises(ConfigurationError, match=r"tools\.0\.input\.properties\.a\.type: this is no JSON Schema") as refused:
         build("tools: [{ name: c, command: [x], input: { properties: { a: { type: strin } } } }]")
     assert refused.value.field == "tools.0.input.properties.a.type"
+
+
+def test_a_policy_names_a_tool_by_the_name_it_turns_out_to_have(build):
+    tools = build("tools: [{ python: tools.py:parts }, { python: tools.py:look }]\npolicy: { requires_approval: [look, shell] }")
+    assert [tool.needs_approval for tool in tools.values()] == [False, True]
+    with pytest.raises(ConfigurationError, match=r"policy\.requires_approval\.0: there is no tool loook; did you mean look\?"):
+        build("tools: [{ python: tools.py:look }]\npolicy: { requires_approval: [loook] }")
 
 
 def test_two_tools_of_one_name_are_refused(build):

@@ -16,7 +16,7 @@ MakeBatch = Callable[..., r.Batch]
 
 
 async def test_a_second_claim_is_busy_and_says_who(store: LogStore) -> None:
-    await store.claim("trip", "here")
+    claim = await store.claim("trip", "here")
     owner = await store.owner("trip")
     assert owner is not None
     assert (owner.host, owner.pid) == ("here", os.getpid())
@@ -25,6 +25,7 @@ async def test_a_second_claim_is_busy_and_says_who(store: LogStore) -> None:
     assert caught.value.owner == owner.describe()
     assert f"pid {os.getpid()}" in str(caught.value)
     assert owner.since in str(caught.value)
+    await store.release(claim)
 
 
 async def test_a_released_log_may_be_claimed_at_once(store: LogStore, batch: MakeBatch) -> None:

@@ -49,13 +49,13 @@ CROWD_SCRIPT = [
 
 
 class Effects:
-    """A file that everything done in the world leaves a line in."""
+    """A file that everything done in the world leaves a line in. Written with ``writev``: ``write`` is the store's alone."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def line(self, *words: object) -> None:
-        os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
+        os.writev(self._file, [(" ".join(map(str, words)) + "\n").encode()])
 
 
 class Effect:
@@ -108,7 +108,7 @@ class Model:
 
 
 def tell(*words: object) -> None:
-    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+    os.writev(1, [(" ".join(map(str, words)) + "\n").encode()])
 
 
 class Person:

@@ -120,6 +120,17 @@ async def test_links_inside_are_followed_and_links_out_are_only_named(escape, ca
     assert not any(entry["name"].startswith("out/") for entry in listed["entries"])
 
 
+@pytest.mark.parametrize("path", [".lousho/sessions/trip/log.jsonl", "a/.LOUSHO/x", "alias/x"])
+async def test_the_store_is_no_part_of_the_working_folder(path, tmp_path, call):
+    (tmp_path / ".lousho").mkdir()
+    (tmp_path / "alias").symlink_to(".lousho")
+    for name, more in (("read-file", {}), ("write-file", {"content": "x"}), ("list-files", {})):
+        with pytest.raises(OutsideWorkspace, match="store"):
+            await run(name, tmp_path, {"path": path, **more}, call)
+    listed = await run("list-files", tmp_path, {"recursive": True}, call)
+    assert listed["entries"] == [{"name": "alias", "type": "link"}]
+
+
 async def test_a_working_folder_that_is_a_link_itself_works(tmp_path, call):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

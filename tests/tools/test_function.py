@@ -3,13 +3,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
+from lousho_cli.domain.codec import json_text
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.tools.function import function_tool
@@ -203,6 +205,20 @@ async def test_what_the_function_raises_comes_out(error, call):
         await function_tool(f).call({}, call.context)
 
 
+@dataclass
+class Forecast:
+    city: str
+    guests: tuple[Guest, ...]
+
+
+async def test_models_and_dataclasses_come_back_as_objects(call):
+    def look() -> list[Forecast]:
+        return [Forecast("Lisbon", (Guest(name="Ada", born=date(2000, 1, 2)),))]
+
+    result = await function_tool(look).call({}, call.context)
+    assert json_text(result) == ('[{"city":"Lisbon","guests":[{"name":"Ada","born":"2000-01-02"}]}]', False)
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
 async def test_a_tool_that_exits_fails_alone(kind, call):
     def f() -> None:
@@ -237,3 +253,13 @@ def test_what_can_not_be_a_tool_is_refused_when_it_is_made():
             function_tool(function)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="name of a tool"):
         function_tool(lambda: 1, name="no spaces")
+
+
+def test_arguments_that_json_can_not_hold_are_an_issue_not_a_crash():
+    def f(x: Any) -> None: ...
+
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    for args in ({"x": deep}, {"x": {"\ud800": 1}}):
+        assert [issue.path for issue in function_tool(f).validate(args)[1]] == ["(root)"]

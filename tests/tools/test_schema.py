@@ -64,3 +64,11 @@ async def test_execute_takes_the_arguments_and_perhaps_the_context(call):
     assert await tool(lambda args: args["city"]).call({"city": "x"}, call.context) == "x"
     assert await tool(lambda args, ctx: ctx.tool_call_id).call({}, call.context) == "call_1"
     assert await tool(both).call({"city": "x"}, call.context) == ["x", "call_1"]
+
+
+def test_arguments_nested_too_deeply_are_an_issue_not_a_crash():
+    deep: list[object] = []
+    for _ in range(900):
+        deep = [deep]
+    nested = {"properties": {"a": {"$ref": "#/$defs/T"}}, "$defs": {"T": {"type": "array", "items": {"$ref": "#/$defs/T"}}}}
+    assert [issue.path for issue in tool(schema=nested).validate({"a": deep})[1]] == ["(root)"]

@@ -44,8 +44,8 @@ def save(claim: FileClaim, state: State) -> None:
     claim.bytes_since_snapshot = os.stat(path).st_size - place.offset
 
 
-def load(folder: str, scan_from: Callable[[Position], Scan]) -> tuple[SnapshotFile, Scan] | None:
-    """The snapshot of a session and the log behind its place; None when it is of no use.
+def load(folder: str, scan_from: Callable[[Position], Scan]) -> tuple[State, Scan] | None:
+    """The state a snapshot holds and the log behind its place; None when it is of no use.
 
     Raises:
         StorageError: the log can not be read.
@@ -60,7 +60,7 @@ def load(folder: str, scan_from: Callable[[Position], Scan]) -> tuple[SnapshotFi
     found = scan_from(stored.place)
     if found.start != stored.place or found.rewound or found.head < stored.state.seq:
         return None
-    return stored, found
+    return stored.state, found
 
 
 def size(folder: str) -> int:

@@ -46,6 +46,7 @@ class FileStore:
         self.history_limit = check_history_limit(history_limit)
         self.layout = Layout(path)
         self._reader = LogReader(self.layout)
+        self._snapshots: dict[str, State] = {}
         self._inbox_seen: dict[str, int] = {}
 
     # Views
@@ -74,7 +75,7 @@ class FileStore:
         if not mine.begun and batches[0].seq != mine.head + 1:
             self._catch_up(mine)
         append.require_next(mine, batches)
-        self._reader.drop(mine.log_id)
+        self._drop(mine.log_id)
         append.write(mine, batches)
         if durable:
             await append.make_durable(mine, len(keeper()))
@@ -117,12 +118,18 @@ class FileStore:
 
     async def load_snapshot(self, log_id: str) -> State | None:
         self.layout.check()
-        loaded = snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
+        just_read = self._snapshots.pop(log_id, None)
+        if just_read is not None:
+            return just_read
+        loaded = self._load_snapshot(log_id)
         if loaded is None:
             return None
-        stored, found = loaded
+        state, found = loaded
         self._reader.keep(log_id, found)
-        return stored.state
+        return state
+
+    def _load_snapshot(self, log_id: str) -> tuple[State, Scan] | None:
+        return snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
 
     async def delete(self, log_id: str) -> bool:
         if not deleting.has_folder(self.layout, log_id):
@@ -153,25 +160,35 @@ class FileStore:
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> FileClaim:
         check_ttl(ttl_ms)
         self.layout.check()
-        before = self._scan_for_claim(log_id)
-        mine = claims.take(self.layout, log_id, host, ttl_ms, before.epoch)
+        state, found = self._read_for_claim(log_id)
+        mine = claims.take(self.layout, log_id, host, ttl_ms, found.epoch)
         try:
-            if self._reader.size(log_id) != before.size:
-                before = self._scan_for_claim(log_id)
-            claims.require_writable(log_id, before)
+            if self._reader.size(log_id) != found.size:
+                state, found = self._read_for_claim(log_id)
+            claims.require_writable(log_id, found)
         except BaseException:
             claims.give_back(mine, None)
             raise
-        _begin_at(mine, before)
-        self._measure_snapshot(mine, before)
-        self._reader.keep(log_id, before)
+        _begin_at(mine, found)
+        self._measure_snapshot(mine, found)
+        self._keep(log_id, state, found)
         keeper().add(mine)
         return mine
 
-    def _scan_for_claim(self, log_id: str) -> Scan:
+    def _read_for_claim(self, log_id: str) -> tuple[State | None, Scan]:
         """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
-        loaded = snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
-        return loaded[1] if loaded else self._reader.scan(log_id)
+        return self._load_snapshot(log_id) or (None, self._reader.scan(log_id))
+
+    def _keep(self, log_id: str, state: State | None, found: Scan) -> None:
+        """Keeps what a claim has read for its owner, who reads it next."""
+        self._reader.keep(log_id, found)
+        if state is not None:
+            self._snapshots[log_id] = state
+
+    def _drop(self, log_id: str) -> None:
+        """Lets go of what was kept: the log changes, or is no longer ours."""
+        self._reader.drop(log_id)
+        self._snapshots.pop(log_id, None)
 
     def _measure_snapshot(self, claim: FileClaim, found: Scan) -> None:
         claim.bytes_since_snapshot = found.size - found.start.offset
@@ -183,7 +200,7 @@ class FileStore:
         if mine.released:
             return
         keeper().remove(mine)
-        self._reader.drop(mine.log_id)
+        self._drop(mine.log_id)
         try:
             append.close_log(mine)
             if wake_at is not None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from lousho_cli.ports.tool import Tool
-from lousho_cli.tools.builtin.workspace import inside
+from lousho_cli.tools.builtin.workspace import STORE_FOLDER, inside
 from lousho_cli.tools.function import Replay, function_tool
 
 MAX_ENTRIES = 2000
@@ -37,6 +37,8 @@ def _entries(folder: Path, prefix: str, recursive: bool) -> Iterator[dict[str, A
     with os.scandir(folder) as found:
         ordered = sorted(found, key=lambda entry: entry.name)
     for entry in ordered:
+        if entry.name.lower() == STORE_FOLDER:
+            continue
         name = prefix + entry.name
         if entry.is_symlink():
             yield {"name": name, "type": "link"}  # never followed: it may lead out

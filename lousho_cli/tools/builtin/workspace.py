@@ -10,6 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+STORE_FOLDER = ".lousho"
+"""Where sessions lie. A model neither reads what others said nor writes its own past."""
+
 
 class OutsideWorkspace(Exception):
     """The path leads out of the working folder."""
@@ -35,6 +38,8 @@ def inside(workspace: Path, path: str) -> Path:
         raise OutsideWorkspace(f"{path} can not be followed: {error}") from error
     if real != root and root not in real.parents:
         raise OutsideWorkspace(f"{path} leads out of the working folder through a link")
+    if STORE_FOLDER in (part.lower() for part in real.relative_to(root).parts):
+        raise OutsideWorkspace(f"{path} belongs to the store of sessions, not to the working folder")
     return real
 
 

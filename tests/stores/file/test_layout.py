@@ -59,9 +59,10 @@ async def test_case_152_nobody_else_may_read(store: FileStore, place: Path, batc
     finally:
         os.umask(before)
     paths = [place, *place.rglob("*")]
-    modes = {str(path): stat.S_IMODE(path.stat().st_mode) for path in paths}
-    assert {path: mode for path, mode in modes.items() if mode != (0o700 if Path(path).is_dir() else 0o600)} == {}
-    assert {path.name for path in paths if path.is_file()} == {".gitignore", "log.jsonl", "owner.1.json", "snapshot.json", "head.json", "p.json"}
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in paths}
+    assert {path: mode for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)} == {}
+    names = {".gitignore", "log.jsonl", "owner.1.json", "snapshot.json", "head.json", "p.json"}
+    assert {path.name for path in paths if path.is_file()} == names
     assert (place / ".gitignore").read_text() == "*\n"
 
 

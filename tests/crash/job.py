@@ -1,21 +1,18 @@
-"""Kills a victim at every call of one kind, looks at what is left, lets another process go on, and compares.
+"""One job, what a kill left of it, and what must hold once somebody went on: the invariants of the design.
 
 A ``Job`` is one store and the file its tools leave their effects in. ``look`` takes the evidence right
-after a kill and holds what must be true at once; ``compare`` holds what must be true once somebody went
-on to the end. Together they are the invariants of the design. Every failure says which point it was.
+after a kill and holds what must be true at once; ``compare`` holds what must be true at the end.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,11 +33,6 @@ VICTIM = Path(__file__).with_name("victim.py")
 ROOT = Path(lousho_cli.__file__).parents[1]
 SESSION = "trip"
 KILLED = -9
-
-CHANGING = ("openat", "write", "pwrite64", "fsync", "fdatasync", "link", "rename", "unlink", "mkdir", "chmod", "flock", "close", "utimensat", "ftruncate")
-READING = ("read", "pread64", "lseek", "newfstatat", "getdents64")
-OTHER_NAMES = {"link": "linkat", "rename": "renameat", "unlink": "unlinkat", "mkdir": "mkdirat", "chmod": "fchmodat"}
-"""What some calls are named on machines that have only the newer ones."""
 
 
 class Ran(NamedTuple):
@@ -218,7 +210,7 @@ def commands_work(job: Job) -> None:
     for words in (["list"], ["fsck"], ["show", job.session], ["history", job.session]):
         done = job.command(*words)
         assert "Traceback" not in done.stderr
-        assert done.returncode == (0 if there or len(words) == 1 else 3), (words, done)
+        assert done.returncode in ((0,) if there or len(words) == 1 else (0, 3)), (words, done)
 
 
 async def fork_leaves_source_alone(job: Job) -> None:
@@ -227,104 +219,3 @@ async def fork_leaves_source_alone(job: Job) -> None:
     forked = await AgentExecutor.fork(job.session, 1, store.checkpoints)
     assert job.log().read_bytes() == before
     assert (await read_session(store, forked.session_id)).status == "in-progress"
-
-
-# Points
-
-
-class Sweep:
-    """All points of one kind of work: ``what`` is done on a copy of ``template`` and killed at each call of each kind."""
-
-    def __init__(self, folder: Path, what: str, expected: list[Any], template: Job | None = None, replay: str = "safe", session: str = SESSION) -> None:
-        self.folder, self.what, self.expected, self.template, self.replay, self.session = folder, what, expected, template, replay, session
-        self._before = look(template, ()) if template else None
-        self.calls = self._calls()
-
-    def job(self, name: str) -> Job:
-        job = Job(self.folder / name, self.session, self.replay)
-        if self.template:
-            shutil.copytree(self.template.folder, job.folder, dirs_exist_ok=True)
-        return job
-
-    def _calls(self) -> dict[str, range]:
-        """For each kind of call, the first and the last of the main thread that touch the store."""
-        self.job("warm").process(self.what)  # so that everything is compiled
-        job = self.job("reference")
-        trace = job.folder / "trace"
-        ran = job.process(self.what, "strace", "-f", "-y", "-qq", "-o", str(trace), "-e", "trace=%file,%desc")
-        assert ran.code == 0, ran
-        return calls_in(trace.read_text(), str(job.folder))
-
-    def points(self, call: str) -> Iterator[int]:
-        span = self.calls.get(call) or self.calls.get(OTHER_NAMES.get(call, ""))
-        return iter(span or ())
-
-    def name(self, call: str) -> str:
-        return call if call in self.calls else OTHER_NAMES.get(call, call)
-
-    def kill(self, call: str, number: int, *, thorough: bool = False) -> bool:
-        """One point; False when the victim ended before it came to it."""
-        job = self.job(f"{call}-{number}")
-        ran = job.process(self.what, *strace(self.name(call), f"signal=KILL:when={number}"))
-        try:
-            if ran.code != KILLED:
-                assert ran.code == 0, ran
-                return False
-            evidence = look(job, ran.told)
-            if thorough:
-                commands_work(job)
-            again = job.process("fork" if self.what == "fork" else "end")
-            assert again.code == 0, again
-            look(job, [*ran.told, *again.told])
-            rounds = 1
-            if self._before is not None:  # the template was a kill too
-                rounds, evidence = 2, self._joined(evidence)
-            compare(job, evidence, self.expected, rounds)
-            asyncio.run(fork_leaves_source_alone(job))
-        except AssertionError as error:
-            error.add_note(f"killed at {call} number {number} of {self.what!r}, left in {job.folder}")
-            raise
-        job.remove()
-        return True
-
-    def _joined(self, evidence: Evidence) -> Evidence:
-        assert self._before is not None
-        assert self._before.results <= evidence.results
-        return evidence
-
-    def every(self, call: str, step: int, *, thorough: int) -> int:
-        """Kills at every ``step``-th point; gives how many there were. ``thorough``: how often the commands are tried too."""
-        points = list(self.points(call))[:: step]
-        with ThreadPoolExecutor(1 if "PYTEST_XDIST_WORKER" in os.environ else os.cpu_count()) as pool:
-            killed = sum(pool.map(lambda at: self.kill(call, at[1], thorough=at[0] % thorough == 0), enumerate(points)))
-        if step == 1 and points:
-            last = points[-1] + 1
-            while self.kill(call, last):
-                last += 1
-                killed += 1
-        return killed
-
-
-def strace(call: str, what: str) -> list[str]:
-    """The words that run a command with something done to one kind of its calls."""
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}"]
-
-
-_CALL = re.compile(r"(\d+) +(\w+)\((.*)")
-
-
-def calls_in(trace: str, path: str) -> dict[str, range]:
-    """From a trace, for each kind of call of the main thread the numbers from the first to the last that name ``path``."""
-    counts: Counter[str] = Counter()
-    spans: dict[str, range] = {}
-    main = trace.split(None, 1)[0]
-    for line in trace.splitlines():
-        found = _CALL.match(line)
-        if found is None or found[1] != main:
-            continue
-        counts[found[2]] += 1
-        if path in found[3]:
-            first = spans[found[2]].start if found[2] in spans else counts[found[2]]
-            spans[found[2]] = range(first, counts[found[2]] + 1)
-    spans.pop("execve", None)
-    return spans

@@ -1,0 +1,191 @@
+"""Driving one session from the command line, whatever it begins with: an input, a resume, a decision, a fork.
+
+Signals, approvals given in advance, the result as it is shown, and the command that goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from lousho_cli.app.loading import Loaded
+from lousho_cli.app.notify import notify
+from lousho_cli.app.preparing import Prepared, RunFlags
+from lousho_cli.app.results import PendingItem, RunDone, RunFailure, usage_of
+from lousho_cli.app.sessions import pending_item
+from lousho_cli.app.signals import Caught, watching
+from lousho_cli.app.wiring import approvals_of, checkpoints_of
+from lousho_cli.errors import DamagedLogError, ProviderError, PropagatingToolError, SDKError, SessionAwaitingApprovalError
+from lousho_cli.executor.abort import AbortController, AbortSignal
+from lousho_cli.executor.approvals import resume_after_approval
+from lousho_cli.executor.events import Listener
+from lousho_cli.executor.results import RunResult, result_of
+from lousho_cli.executor.session_log import newer_version
+from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import read_session
+
+Tell = Callable[[str], None]
+
+TOOL_STOPPED = "LOUSHO_TOOL_STOPPED_RUN"
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A session to drive.
+
+    listener: gets each event. tell: gets a sentence for the person while it runs.
+    suffix: what the command that goes on needs besides the session, such as `` --store URL``.
+    """
+
+    store: LogStore
+    session_id: str
+    prepared: Prepared
+    flags: RunFlags
+    listener: Listener
+    tell: Tell
+    suffix: str = ""
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """A run that came back.
+
+    next: the command that goes on from here. failure: why it failed, where it did.
+    interrupted, stopped: by Ctrl-C; by SIGTERM or SIGHUP.
+    """
+
+    done: RunDone
+    next: str
+    failure: Exception | None = None
+    interrupted: bool = False
+    stopped: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+Start = Callable[[AbortSignal], Awaitable[RunResult]]
+
+
+async def drive(job: Job, start: Start) -> Ran:
+    """Runs ``start`` to its end, its pause, or the first signal.
+
+    Raises:
+        SDKError: nothing ran, or the store failed. A run that fails is a result.
+    """
+    controller = AbortController()
+    failure: Exception | None = None
+    with watching(controller, job.tell) as caught:
+        try:
+            result = await _with_approvals(job, start, controller)
+        except (ProviderError, PropagatingToolError) as error:
+            failure = error
+            result = result_of(job.session_id, await read_session(job.store, job.session_id))
+    return await ran_of(job, result, failure, caught)
+
+
+async def _with_approvals(job: Job, start: Start, controller: AbortController) -> RunResult:
+    """Runs, and with ``--yes`` approves each call that comes to wait."""
+    try:
+        result = await start(controller.signal)
+    except SessionAwaitingApprovalError as error:
+        if not job.flags.yes or error.kind != "tool":
+            raise
+        result = await approve(job, error.approval_id, controller.signal)
+    while job.flags.yes and result.approval_id is not None and not controller.signal.aborted:
+        waits = await waiting_item(job.store, job.session_id)
+        if waits is None or waits.kind != "tool":
+            break
+        result = await approve(job, result.approval_id, controller.signal)
+    return result
+
+
+async def approve(job: Job, approval_id: str, signal: AbortSignal) -> RunResult:
+    """Approves one call and goes on."""
+    return await decide(job, {"id": approval_id, "approved": True, "by": job.flags.by}, signal)
+
+
+async def decide(job: Job, decision: Any, signal: AbortSignal) -> RunResult:
+    """Decides one call and goes on. Raises what ``resume_after_approval`` says."""
+    prepared = job.prepared
+    options = {**prepared.settings, "agent": prepared.agent, "signal": signal, "on_event": job.listener}
+    return await resume_after_approval(
+        decision, approvals_of(job.store), prepared.tools, prepared.provider, options, checkpoints_of(job.store)
+    )
+
+
+async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught: Caught) -> Ran:
+    """A result as it is shown; tells who the agent file says is to be told."""
+    waits = await waiting_item(job.store, job.session_id) if result.status == "awaiting-approval" else None
+    done = done_of(result, failure)
+    return Ran(
+        done=done,
+        next=next_command(done, waits) + job.suffix,
+        failure=failure,
+        interrupted=caught.interrupted,
+        stopped=caught.stopped and result.stopped,
+        warnings=_notified(job, done, waits),
+    )
+
+
+def done_of(result: RunResult, failure: Exception | None = None) -> RunDone:
+    """The ``data`` of a command that ran something."""
+    failed = failure is not None
+    return RunDone(
+        session=result.session_id,
+        status=result.status,
+        outcome="failed" if failed else result.outcome,
+        finish_reason="error" if failed else result.finish_reason,
+        text=result.text,
+        steps=result.steps,
+        approval_id=result.approval_id,
+        error=_failure(failure) if failure is not None else None,
+        usage=usage_of(result.usage),
+    )
+
+
+def _failure(error: Exception) -> RunFailure:
+    if isinstance(error, SDKError):
+        return RunFailure(message=error.detail, code=error.code)
+    return RunFailure(message=str(error) or type(error).__name__, code=TOOL_STOPPED)
+
+
+def next_command(done: RunDone, waits: PendingItem | None = None) -> str:
+    """The command that goes on from here."""
+    if done.approval_id is not None:
+        verb = "approve" if waits is None or waits.kind == "tool" else "answer"
+        return f"lousho {verb} {done.approval_id}"
+    return f'lousho resume {done.session} "…"' if done.status == "finished" else f"lousho resume {done.session}"
+
+
+async def waiting_item(store: LogStore, session_id: str) -> PendingItem | None:
+    """What a session waits for, None when it does not wait."""
+    head = await store.head(session_id)
+    return pending_item(head) if head is not None else None
+
+
+def _notified(job: Job, done: RunDone, waits: PendingItem | None) -> tuple[str, ...]:
+    commands = job.prepared.file.notify
+    if not commands:
+        return ()
+    item: dict[str, Any]
+    if waits is not None:
+        item = msgspec.to_builtins(waits)
+    elif done.error is not None:
+        item = {"session": done.session, "kind": "failed", "error": msgspec.to_builtins(done.error)}
+    else:
+        return ()
+    return notify(commands, item, job.prepared.file.folder)
+
+
+def require_writable(loaded: Loaded) -> None:
+    """Refuses what must not be written to, before anything else is looked for.
+
+    Raises:
+        LogVersionError, DamagedLogError: as the store would, once it is claimed.
+    """
+    if loaded.newer:
+        raise newer_version(loaded.id)
+    if loaded.damage:
+        raise DamagedLogError(
+            f"session {loaded.id} is damaged: {loaded.damage[0]}",
+            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
+        )

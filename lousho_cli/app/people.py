@@ -1,0 +1,13 @@
+"""Who is at this terminal, as records name them."""
+
+from __future__ import annotations
+
+
+def login_name() -> str | None:
+    """The login name of who runs this process; None where the system knows none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no such user in the system's table: a container often has none
+        return None

@@ -1,0 +1,124 @@
+"""An agent file made ready to run: its provider, its tools, and every setting in force.
+
+A setting is the flag's, else the one the unfinished run was recorded with, else that of the
+configuration, else the agent file's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lousho_cli.app.agent_files import UNSUPPORTED
+from lousho_cli.app.agent_spec import AgentFile
+from lousho_cli.app.agent_tools import build_tools
+from lousho_cli.app.config import load_settings
+from lousho_cli.app.providers import build_provider
+from lousho_cli.core.decide import AgentFacts
+from lousho_cli.domain.agent import Agent
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.run_agent import RunSettings, run_agent
+from lousho_cli.executor.registry import registry_from
+from lousho_cli.ports.provider import Provider
+from lousho_cli.ports.tool import Tool
+
+GRACE_MS = 5_000
+"""How long an aborted or stopped run waits for the tools that are running."""
+
+
+class RunFlags(msgspec.Struct, frozen=True):
+    """What a person said on the command line about how to run; None is nothing.
+
+    yes: approve every call as it comes. by: who says so, and who sends the input.
+    """
+
+    max_steps: int | None = None
+    model: str | None = None
+    on_drift: str | None = None
+    interrupted: str | None = None
+    yes: bool = False
+    by: str | None = None
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """An agent ready to run. ``settings`` are run settings as ``AgentExecutor.execute`` takes them."""
+
+    file: AgentFile
+    agent: Agent
+    provider: Provider
+    tools: tuple[Tool, ...]
+    settings: dict[str, Any]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> AgentFacts:
+        """What deciding needs to know of it: to look ahead without running anything."""
+        return run_agent(self.agent, self.provider, registry_from(self.tools), RunSettings(**self.settings)).facts
+
+
+def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) -> Prepared:
+    """Makes an agent ready. Loads its Python files; asks no model.
+
+    Args:
+        session: the session it is going to go on with; an unfinished run keeps its own step limit.
+
+    Raises:
+        ConfigurationError: something in the file, the configuration or the flags can not be used.
+    """
+    refuse_unsupported(file)
+    settings = load_settings()
+    model = flags.model or settings.model
+    unfinished = session is not None and session.exists and not session.ended
+    recorded = session.run.max_steps if session is not None and unfinished else None
+    provider = build_provider(file, model)
+    limits, durability = file.policy.limits, file.durability
+    return Prepared(
+        file=file,
+        agent=Agent(name=file.name, prompt=file.prompt),
+        provider=provider,
+        tools=tuple(build_tools(file)),
+        settings={
+            "max_steps": flags.max_steps or recorded or settings.max_steps or limits.max_steps,
+            "tool_concurrency": file.policy.tool_concurrency,
+            "max_tokens": limits.max_tokens,
+            "approval_ttl_ms": file.policy.approval_ttl_ms,
+            "replay": durability.replay,
+            "interrupted": flags.interrupted or settings.interrupted,
+            "interrupted_tool_result": durability.interrupted_tool_result,
+            "truncated_tool_result": durability.truncated_tool_result,
+            "on_agent_drift": flags.on_drift or settings.on_drift or file.policy.on_agent_drift,
+            "on_model_error": durability.retry.decide if durability.retry else None,
+            "abort_grace_ms": GRACE_MS,
+        },
+        warnings=_warnings(file),
+    )
+
+
+def refuse_unsupported(file: AgentFile) -> None:
+    """Refuses limits that this version would let pass: a limit nobody watches is worse than none.
+
+    Raises:
+        ConfigurationError: ``field`` names it by its path in the file.
+    """
+    limits = file.policy.limits
+    if limits.max_cost_usd is not None:
+        raise ConfigurationError(
+            f"policy.limits.max_cost_usd can not be kept: the price of {getattr(file.provider, 'model', None) or 'the model'} is not known",
+            field="policy.limits.max_cost_usd",
+            code="LOUSHO_PRICE_UNKNOWN",
+            hint="Take it out, or limit max_steps or max_tokens instead.",
+        )
+    timed = {"policy.limits.max_duration": limits.max_duration_ms, "durability.timeout": file.durability.timeout_ms}
+    for field, value in timed.items():
+        if value is not None:
+            raise ConfigurationError(
+                f"{field} is not kept by this version", field=field, code=UNSUPPORTED, hint="Take it out, or limit max_steps instead."
+            )
+
+
+def _warnings(file: AgentFile) -> tuple[str, ...]:
+    if file.durability.continue_cut_off:
+        return ("durability.continue_cut_off is not in this version: an answer that was cut is asked for again",)
+    return ()

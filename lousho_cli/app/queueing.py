@@ -1,0 +1,93 @@
+"""An input for a session that somebody else drives: left for its owner, and followed to its end.
+
+The input is durable once it is left. Whoever drives the session takes it up; when nobody does any
+more, we do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from lousho_cli.app.driving import Job, Ran, drive, ran_of
+from lousho_cli.app.signals import Caught, watching
+from lousho_cli.app.streaming import InputFollower
+from lousho_cli.app.wiring import approvals_of, checkpoints_of
+from lousho_cli.domain.heads import Post
+from lousho_cli.domain.messages import user
+from lousho_cli.errors import InputRejectedError, SessionBusyError
+from lousho_cli.executor.abort import AbortController, AbortSignal
+from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.results import RunResult, result_of
+
+
+async def queue(job: Job, text: str, input_id: str | None) -> Ran:
+    """Leaves an input for the owner of a session, and comes back when its turn ended or waits for a person.
+
+    Raises:
+        InputRejectedError: the id was used for other content, or the input will never be taken.
+    """
+    input_id = input_id or SYSTEM_CLOCK.new_id()
+    post = Post(id=input_id, kind="input", at=SYSTEM_CLOCK.now(), by=job.flags.by, body=[msgspec.to_builtins(user(text))])
+    await job.store.post(job.session_id, post)
+    job.tell(f"queued as input {input_id}: it is kept, and whoever drives the session takes it up")
+    follower = InputFollower(job.store, job.session_id, input_id, job.listener)
+    controller = AbortController()
+    with watching(controller, job.tell) as caught:
+        claimed = await _follow(job, follower, controller.signal)
+    if claimed is not None:
+        return claimed
+    return await _ran(job, follower, input_id, caught)
+
+
+async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> Ran | None:
+    """Follows until the input rests or a signal comes; drives the session itself when nobody else does."""
+    leave = asyncio.ensure_future(signal.wait())
+    try:
+        while not await follower.advance() and not signal.aborted:
+            if await job.store.owner(job.session_id) is None:
+                try:
+                    return await drive(job, lambda stop: _take_up(job, stop))
+                except SessionBusyError:
+                    continue  # somebody else was quicker, and will take it up
+            news = asyncio.ensure_future(follower.wait())
+            await asyncio.wait({news, leave}, return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+    finally:
+        leave.cancel()
+    return None
+
+
+async def _take_up(job: Job, signal: AbortSignal) -> RunResult:
+    prepared = job.prepared
+    return await AgentExecutor.execute(
+        prepared.agent,
+        [],
+        prepared.provider,
+        prepared.tools,
+        session_id=job.session_id,
+        checkpoint_store=checkpoints_of(job.store),
+        approval_store=approvals_of(job.store),
+        signal=signal,
+        by=job.flags.by,
+        on_event=job.listener,
+        **prepared.settings,
+    )
+
+
+async def _ran(job: Job, follower: InputFollower, input_id: str, caught: Caught) -> Ran:
+    session = follower.session
+    known = session.inputs.get(input_id)
+    if known is not None and known.status == "rejected":
+        raise InputRejectedError(f"input {input_id} was rejected: {known.error or 'nobody will take it'}")
+    if session.awaiting and (known is None or known.status != "settled"):
+        job.tell("the input is kept, and is taken up once that is decided")
+    ran = await ran_of(job, result_of(job.session_id, session), None, caught)
+    if session.outcome == "failed" and session.error:
+        from lousho_cli.app.results import RunFailure
+
+        failed = RunFailure(message=session.error, code=session.error_code)
+        return msgspec.structs.replace(ran, done=msgspec.structs.replace(ran.done, error=failed, finish_reason="error"))
+    return ran

@@ -1,0 +1,83 @@
+"""What a signal does to a run.
+
+The first Ctrl-C is the user's abort: open calls get cancelled results and the run is settled. The
+second leaves at once; whatever is in the log by then is all there is. SIGTERM and SIGHUP are a stop
+that the next resume goes on from. A signal that was ignored when we started stays ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lousho_cli.executor.abort import AbortController
+
+INTERRUPTED_CODE = 130
+"""The exit code of a process that a second Ctrl-C ends."""
+
+
+class Caught:
+    """The signal that came first; None while none came."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return self.signal in (signal.SIGTERM, signal.SIGHUP)
+
+    @property
+    def interrupted(self) -> bool:
+        return self.signal == signal.SIGINT
+
+
+@contextmanager
+def watching(controller: AbortController, told: Callable[[str], None] = lambda text: None) -> Iterator[Caught]:
+    """Fires ``controller`` when a signal comes while the block runs.
+
+    Args:
+        told: gets a sentence about what is happening, for the person.
+    """
+    caught = Caught()
+
+    def interrupt() -> None:
+        if caught.signal is not None:
+            os._exit(INTERRUPTED_CODE)
+        caught.signal = signal.SIGINT
+        told("stopping; what runs is cancelled. Ctrl-C again leaves at once")
+        controller.abort()
+
+    def stop(number: int) -> None:
+        if caught.signal is None:
+            caught.signal = number
+            told("stopping; what runs may end for up to 5 s, and the run goes on later")
+            controller.stop()
+
+    handlers: dict[int, Callable[[], None]] = {
+        signal.SIGINT: interrupt,
+        signal.SIGTERM: lambda: stop(signal.SIGTERM),
+        signal.SIGHUP: lambda: stop(signal.SIGHUP),
+    }
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in handlers}
+    added: list[int] = []
+    try:
+        for number, handler in handlers.items():
+            if before[number] is not signal.SIG_IGN and _add(loop, number, handler):
+                added.append(number)
+        yield caught
+    finally:
+        for number in added:
+            loop.remove_signal_handler(number)
+            signal.signal(number, before[number])
+
+
+def _add(loop: asyncio.AbstractEventLoop, number: int, handler: Callable[[], None]) -> bool:
+    try:
+        loop.add_signal_handler(number, handler)
+    except (ValueError, RuntimeError, NotImplementedError):  # not the main thread: its owner gets the signals
+        return False
+    return True

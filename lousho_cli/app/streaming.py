@@ -1,0 +1,74 @@
+"""A run as others see it: events as JSON lines, and a turn that another owner runs, read from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.fold import apply
+from lousho_cli.domain import records as r
+from lousho_cli.domain.session import Session
+from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.events import Event, Events, Listener
+from lousho_cli.executor.telling import Telling
+from lousho_cli.ports.log_store import LogStore
+
+WATCH_MS = 200
+"""How long one wait for news lasts before the owner is looked at again."""
+
+
+class Lines:
+    """Events as lines. Each has a cursor: the seq of the log it follows, and its number among those that follow it."""
+
+    def __init__(self) -> None:
+        self._seq, self._index = 0, -1
+
+    def of(self, event: Event) -> dict[str, Any]:
+        """One event as a line."""
+        if event.cursor > self._seq:
+            self._seq, self._index = event.cursor, -1
+        self._index += 1
+        line: dict[str, Any] = msgspec.to_builtins(event)
+        return line | {"cursor": {"seq": self._seq, "index": self._index}}
+
+
+class InputFollower:
+    """Follows one input of a session through its log, telling each batch behind its beginning as events."""
+
+    def __init__(self, store: LogStore, session_id: str, input_id: str, listener: Listener) -> None:
+        self._store, self._id, self._input = store, session_id, input_id
+        self._fold = Accumulator()
+        self._telling = Telling(Events(listener, SYSTEM_CLOCK, session_id))
+        self._begun = False
+
+    @property
+    def session(self) -> Session:
+        """The session as far as it was followed."""
+        return self._fold.freeze()
+
+    async def advance(self) -> bool:
+        """Reads what is new; True once the input is settled, was rejected, or waits for a person's decision."""
+        for batch in (await self._store.read(self._id, after=self._fold.seq)).batches:
+            apply(self._fold, batch)
+            self._begun = self._begun or self._applied(batch.records)
+            if self._begun:
+                self._telling.tell((batch,), durable=True)
+            if self._rests():
+                return True
+        return self._rests()
+
+    async def wait(self) -> None:
+        """Waits for news, for a while."""
+        await self._store.watch(self._id, self._fold.seq, WATCH_MS)
+
+    def _applied(self, records: Sequence[Any]) -> bool:
+        return any(isinstance(record, r.InputApplied) and record.id == self._input for record in records)
+
+    def _rests(self) -> bool:
+        known = self.session.inputs.get(self._input)
+        if known is not None and known.status in {"settled", "rejected"}:
+            return True
+        return self.session.awaiting
