@@ -34,30 +34,30 @@ async def queue(job: Job, text: str, input_id: str | None) -> Ran:
     await job.store.post(job.session_id, post)
     job.tell(f"queued as input {input_id}: it is kept, and whoever drives the session takes it up")
     follower = InputFollower(job.store, job.session_id, input_id, job.listener)
-    controller = AbortController()
-    with watching(controller, job.tell) as caught:
-        claimed = await _follow(job, follower, controller.signal)
-    if claimed is not None:
-        return claimed
-    return await _ran(job, follower, input_id, caught)
+    while True:
+        with watching(controller := AbortController(), job.tell) as caught:
+            rests = await _follow(job, follower, controller.signal)
+        if rests:
+            return await _ran(job, follower, input_id, caught)
+        try:
+            return await drive(job, lambda signal: _take_up(job, signal))
+        except SessionBusyError:
+            continue  # somebody else was quicker, and will take it up
 
 
-async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> Ran | None:
-    """Follows until the input rests or a signal comes; drives the session itself when nobody else does."""
+async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> bool:
+    """Follows until the input rests or a signal comes; False when nobody drives the session any more."""
     leave = asyncio.ensure_future(signal.wait())
     try:
         while not await follower.advance() and not signal.aborted:
             if await job.store.owner(job.session_id) is None:
-                try:
-                    return await drive(job, lambda stop: _take_up(job, stop))
-                except SessionBusyError:
-                    continue  # somebody else was quicker, and will take it up
+                return await follower.advance()  # what its owner wrote before it left
             news = asyncio.ensure_future(follower.wait())
             await asyncio.wait({news, leave}, return_when=asyncio.FIRST_COMPLETED)
             news.cancel()
     finally:
         leave.cancel()
-    return None
+    return True
 
 
 async def _take_up(job: Job, signal: AbortSignal) -> RunResult:

@@ -47,6 +47,7 @@ class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     expires_at: str | None = None
     question: str | None = None
     options: tuple[str, ...] = ()
+    tool_call_id: str | None = None
 
 
 class RunFailure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -79,7 +80,7 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What resuming a session would do."""
+    """What resuming a session would do. ``again``: those of ``will_run`` that had been started before."""
 
     session: str
     verdict: Literal["missing-tool", "drift", "in-doubt", "needs-person", "safe"]
@@ -89,6 +90,8 @@ class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     first_request_tokens: int | None = None
     approval_id: str | None = None
     missing_tools: tuple[str, ...] = ()
+    again: tuple[ToolCall, ...] = ()
+    nothing_pending: bool = False
 
 
 def usage_of(usage: RunUsage) -> Usage:

@@ -113,6 +113,7 @@ def pending_item(head: Head) -> PendingItem | None:
         expires_at=wait.expires_at,
         question=wait.question,
         options=wait.options,
+        tool_call_id=head.outline.wait_call,
     )
 
 

@@ -175,6 +175,7 @@ def _waits(session_id: str, wait: PendingApproval | None) -> PendingItem | None:
         expires_at=wait.expires_at,
         question=wait.question.text if wait.question else None,
         options=wait.question.options if wait.question else (),
+        tool_call_id=wait.tool_call_id,
     )
 
 

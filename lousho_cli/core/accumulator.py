@@ -89,10 +89,10 @@ class Accumulator:
         self._billed = len(session.step_usage)
         self.put_turn(session.turn)
 
-    def mark(self, seq: int, at: str, n: int, limit: int) -> None:
-        """A checkpoint is here, the newest of a ring of ``limit``."""
+    def mark(self, seq: int, at: str, n: int, approval_id: str | None, limit: int) -> None:
+        """A checkpoint is here, the newest of a ring of ``limit``. ``approval_id``: what it waits for."""
         self._bill()
-        waits = self.wait if self.status == "awaiting-approval" else None
+        waits = self.wait if self.wait is not None and self.wait.id == approval_id else None
         self.latest = Marked(
             seq,
             at,
@@ -100,7 +100,7 @@ class Accumulator:
             n,
             self.status,
             self.finish_reason,
-            waits.id if waits else None,
+            approval_id if self.status == "awaiting-approval" else None,
             waits.kind if waits else None,
             self.run,
             self.messages.view(),
@@ -112,7 +112,7 @@ class Accumulator:
             self.decisions,
         )
         self.marks.append(self.latest)
-        self.marks.keep_newest(limit)
+        self.marks.keep_newest(max(limit, 0))
 
     def _bill(self) -> None:
         """Adds the usage of the model calls that the totals do not hold yet; only done when somebody looks."""
@@ -145,7 +145,7 @@ class Accumulator:
 
     def close_turn(self) -> None:
         """Every call has its result."""
-        self.calls, self.done = (), 0
+        self.calls, self.done, self.truncated = (), 0, False
         self.results, self.started, self.spawned = {}, {}, {}
 
     def freeze(self) -> Session:

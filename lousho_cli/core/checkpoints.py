@@ -7,6 +7,8 @@ so a session is rebuilt from one there.
 
 from __future__ import annotations
 
+import msgspec
+
 from lousho_cli.core.open_turns import open_turn
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import PendingApproval
@@ -70,6 +72,8 @@ def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = N
     hold is lost: input ids, the retry count, which calls had been started.
     """
     transcript, turn, held = open_turn(checkpoint.messages)
+    if turn is not None and checkpoint.finish_reason == "length":
+        turn = msgspec.structs.replace(turn, truncated=True)
     awaiting = checkpoint.status == "awaiting-approval"
     return State(
         agent=checkpoint.agent_id,
@@ -107,12 +111,16 @@ def _run_of(checkpoint: Checkpoint) -> Run:
 
 
 def _run_start(checkpoint: Checkpoint) -> int:
-    """Where the run's own input begins: in front of the assistant turns it counts, at their user messages."""
+    """Where the run's own input begins: in front of the assistant turns it counts, at their user messages.
+
+    Its usage counts them; an aborted model call is a step without one. Older records count steps alone.
+    """
     index = len(checkpoint.messages)
-    steps = checkpoint.step_index
-    while index and steps:
+    counted = checkpoint.usage.model_calls
+    turns = counted if counted or checkpoint.finish_reason == "aborted" else checkpoint.step_index
+    while index and turns:
         index -= 1
-        steps -= checkpoint.messages[index].role == "assistant"
+        turns -= checkpoint.messages[index].role == "assistant"
     while index and checkpoint.messages[index - 1].role == "user":
         index -= 1
     return index

@@ -226,7 +226,15 @@ def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
 
 
 def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
+    # What is known of the open calls stays known: their results, that they were begun, that they were cut off.
+    calls, results, started, spawned, truncated = f.calls, f.results, f.started, f.spawned, f.truncated
     put_transcript(f, [*f.messages.view()[: record.keep], *record.add, *f.held])
+    same = {call.id for call in f.calls[f.done :] if call in calls}
+    f.results.update((i, result) for i, result in results.items() if i in same)
+    f.started.update((i, epoch) for i, epoch in started.items() if i in same)
+    f.spawned.update((i, process) for i, process in spawned.items() if i in same)
+    f.truncated = truncated and bool(same)
+    _settle_prefix(f)
 
 
 def put_transcript(f: Accumulator, messages: Sequence[Message]) -> None:
@@ -327,7 +335,7 @@ def _business_state(f: Accumulator, record: r.BusinessState, _batch: r.Batch) ->
 
 def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
     _passed_mark(f, record, batch)
-    f.mark(batch.seq, batch.at, f.last_mark[2], record.limit)
+    f.mark(batch.seq, batch.at, f.last_mark[2], record.approval_id, record.limit)
 
 
 def _passed_mark(f: Accumulator, record: r.Mark, _batch: r.Batch) -> None:

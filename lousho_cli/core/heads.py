@@ -239,7 +239,7 @@ def _turn(d: _Draft, record: r.Turn, _batch: r.Batch) -> None:
 
 def _splice(d: _Draft, record: r.Splice, _batch: r.Batch) -> bool:
     new = arrived(record.add)
-    if not (new.history and new.alone):
+    if not (new.history and new.alone) or d.results:
         return False
     transcript = d.messages - len(d.results) - d.held
     d.messages = len(range(transcript)[: record.keep]) + new.messages + d.held

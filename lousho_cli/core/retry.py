@@ -174,6 +174,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         doubled: int = self.base_delay_ms << min(retries_so_far, 30)
         return round(min(doubled, MAX_BACKOFF_MS) * (0.75 + 0.25 * chance))
 
+    __call__ = decide  # so that it can be given wherever a function of the same kind can
+
 
 def retry_transient_errors(max_retries: int = 3, base_delay_ms: int = 2000, max_retry_after_ms: int = 900_000) -> RetryPolicy:
     """The policy for ``on_model_error``: retries rate limits, overload, time-outs, network and server errors.

@@ -18,12 +18,15 @@ _SAME = tuple(
 def state_from(session: Session) -> State:
     """The state of a session, its ring included."""
     marks = (*session.marks, *((session.latest,) if session.latest else ()))
-    runs = {mark.run.number: mark.run for mark in marks}
-    runs = {number: run for number, run in runs.items() if run is not session.run}
+    # A run that goes on with a changed agent is another value under the same number, so marks name it by its place.
+    runs: list[Run] = []
+    for run in (*(mark.run for mark in marks), session.run):
+        if not runs or (run is not runs[-1] and run != runs[-1]):
+            runs.append(run)
     return State(
         messages=tuple(session.messages),
         step_usage=tuple(session.step_usage),
-        runs=(*runs.values(), session.run),
+        runs=tuple(runs),
         latest=_mark_state(session, session.latest, runs) if session.latest else None,
         marks=tuple(_mark_state(session, mark, runs) for mark in session.marks),
         decisions=dict(session.decisions),
@@ -33,7 +36,7 @@ def state_from(session: Session) -> State:
     )
 
 
-def _mark_state(session: Session, mark: Marked, runs: dict[int, Run]) -> MarkState:
+def _mark_state(session: Session, mark: Marked, runs: list[Run]) -> MarkState:
     shared = mark.messages.shares_with(session.messages)
     steps_shared = mark.step_usage.shares_with(session.step_usage)
     return MarkState(
@@ -41,7 +44,7 @@ def _mark_state(session: Session, mark: Marked, runs: dict[int, Run]) -> MarkSta
         at=mark.at,
         step=mark.step,
         n=mark.n,
-        run=mark.run.number,
+        run=runs.index(mark.run),
         status=mark.status,
         finish_reason=mark.finish_reason,
         approval_id=mark.approval_id,
@@ -62,7 +65,6 @@ def session_from(state: State) -> Session:
     """The session of a state."""
     messages, steps = Shared(state.messages), Shared(state.step_usage)
     run = state.runs[-1] if state.runs else NO_RUN
-    runs = {one.number: one for one in state.runs}
 
     def marked(mark: MarkState) -> Marked:
         return Marked(
@@ -74,7 +76,7 @@ def session_from(state: State) -> Session:
             mark.finish_reason,
             mark.approval_id,
             mark.approval_kind,
-            runs.get(mark.run, run),
+            state.runs[mark.run] if mark.run < len(state.runs) else run,
             messages.head(mark.length) if mark.own is None else Shared(mark.own),
             mark.held,
             mark.turns,

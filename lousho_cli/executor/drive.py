@@ -122,9 +122,10 @@ class Driver:
 
     def _fatal(self, outcome: Fatal) -> None:
         """Keeps the error of the first call in call order; the others were awaited and are recorded or lost with it."""
-        order = [call.id for call in self.log.session.pending]
-        if self._failure is None or order.index(outcome.call.id) < self._failed_at:
-            self._failure, self._failed_at = outcome.error, order.index(outcome.call.id)
+        turn = self.log.session.turn
+        place = turn.calls.index(outcome.call) if turn else 0
+        if self._failure is None or place < self._failed_at:
+            self._failure, self._failed_at = outcome.error, place
 
     def _failed(self, error: BaseException) -> tuple[r.Record, ...]:
         detail = error.detail if isinstance(error, SDKError) else str(error)

@@ -36,7 +36,10 @@ class Inbox:
             return False
         taken = False
         for post in posts:
-            records = self._records(post)
+            try:
+                records = self._records(post)
+            except msgspec.ValidationError as error:
+                records = (r.Note("post", f"post {post.id} could not be read and was dropped: {error}"),)
             if records:
                 await self._log.record(*records)
                 taken = True

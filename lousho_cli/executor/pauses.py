@@ -35,8 +35,12 @@ class Pauses:
         if at is None or self._native:
             await log.write(batches, durable=durable)
             return
-        await log.write(batches[:at], durable=True)
-        pending = _opened(batches[at])
+        async with log.holding():
+            await log.send(batches[:at])
+            await self._save(log, _opened(batches[at]))
+            await log.send(batches[at:], durable=durable)
+
+    async def _save(self, log: SessionLog, pending: PendingApproval | None) -> None:
         if self._approvals is None or pending is None:
             raise ConfigurationError(
                 "a call needs approval and there is nowhere to wait for it",
@@ -46,7 +50,6 @@ class Pauses:
             )
         named = pending_of(pending, self._session_id)
         await self._approvals.save(named, snapshot_of(log.session, named, self._session_id, self._agent))
-        await log.write(batches[at:], durable=durable)
 
 
 def _opened(batch: r.Batch) -> PendingApproval | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.checkpoints import checkpoint_of, state_of_checkpoint
 from lousho_cli.core.fold import apply
@@ -21,6 +23,10 @@ from lousho_cli.ports.checkpoints import CheckpointStore
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim
 from lousho_cli.stores.memory import MemoryClaim, MemoryStore
+
+
+_BEFORE = 0
+"""The epoch of calls that some process before this one may have started."""
 
 
 class PlainStore(MemoryStore):
@@ -42,28 +48,40 @@ class PlainStore(MemoryStore):
     ) -> None:
         super().__init__(any_id=True)
         self._plain, self._clock = checkpoints, clock
-        self._pending, self._otherwise = pending, otherwise
+        self._pending = pending
+        self._otherwise: tuple[r.Record, ...] = (r.Base(otherwise),) if otherwise else ()
         self._fold = Accumulator()
 
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> MemoryClaim:
         claim = await super().claim(log_id, host, ttl_ms)
-        state = await self._stored(log_id) or self._otherwise
-        if state is not None and self._fold.seq == 0:
-            base = r.Batch(1, claim.epoch, self._clock.now(), (r.Base(state),))
-            apply(self._fold, base)
-            await super().append(claim, (base,))
+        if self._fold.seq == 0:
+            records = await self._stored(log_id) or self._otherwise
+            if records:
+                base = r.Batch(1, claim.epoch, self._clock.now(), records)
+                apply(self._fold, base)
+                await super().append(claim, (base,))
         return claim
 
-    async def _stored(self, log_id: str) -> State | None:
+    async def _stored(self, log_id: str) -> tuple[r.Record, ...]:
         stored = await self._plain.load(log_id) if self._plain else None
-        return None if stored is None else state_of_checkpoint(checkpoint_from(stored), self._pending)
+        if stored is None:
+            return ()
+        checkpoint = checkpoint_from(stored)
+        waits = self._pending if self._pending and self._pending.id == checkpoint.approval_id else None
+        state = state_of_checkpoint(checkpoint, waits)
+        if state.turn is not None and checkpoint.status == "in-progress":
+            begun = msgspec.structs.replace(state.turn, started={call.id: _BEFORE for call in state.turn.unanswered})
+            state = msgspec.structs.replace(state, turn=begun)
+        mark = r.Mark(checkpoint.step_index, checkpoint.status, checkpoint.finish_reason, checkpoint.approval_id)
+        return (r.Base(state), mark)
 
     async def append(self, claim: Claim, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
-        await super().append(claim, batches, durable=durable)
         for batch in batches:
             apply(self._fold, batch)
+            # A batch counts once its checkpoint is saved, so that one comes first.
             if self._plain and any(isinstance(record, r.Mark) for record in batch.records):
                 await self._plain.save(claim.log_id, self._checkpoint(claim.log_id))
+            await super().append(claim, (batch,), durable=durable)
 
     def _checkpoint(self, session_id: str) -> Checkpoint:
         checkpoint = checkpoint_of(session_id, self._fold.freeze())

@@ -13,9 +13,11 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core.admit import Admission, admit
+from lousho_cli.core.fold import fold
 from lousho_cli.core.resuming import drift_of, missing_tools
 from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain import records as r
+from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.codec import plain
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Session
@@ -126,19 +128,17 @@ class _Run:
         if order.create and session.exists:
             raise ConfigurationError(f"session {order.place.session_id} exists already", field="session_id", code="LOUSHO_SESSION_EXISTS")
         orphaned = order.answer is None and await self._refuse_if_awaiting(session)
-        notes = self._compare(session) if session.exists and not session.ended else ()
-        if order.answer is not None:
-            records: Sequence[r.Record] = order.answer(session)
-        else:
-            records = self._admitted(session)
+        records = self._admitted(session) if order.answer is None else order.answer(session)
+        drift = self._compare(_told(session, [record for record in records if type(record) is r.WaitAnswered]))
         self._events.emit("run.start", cursor=session.seq, run=session.run.number, attempt=session.attempts)
+        notes = self._drifted(drift, session) if drift else ()
         if records and not session.ended:
             await self._reap(session)
         if orphaned:
             gone = f"the approval this session waited for is gone; its call is gated again [{ORPHANED}]"
             notes = (*notes, self._note("orphaned", gone))
         state = [r.BusinessState(plain(value)[0]) for value in order.business_state]
-        return (*records, *self._repaired(session), *notes, *state) if records else ()
+        return (*records, *self._repaired(_told(session, records)), *notes, *state) if records else ()
 
     def _admitted(self, session: Session) -> Sequence[r.Record]:
         order, agent = self._order, self._agent
@@ -164,27 +164,30 @@ class _Run:
         place = self._order.place
         approval_id = session.wait.id if session.wait else (session.latest and session.latest.approval_id) or ""
         gone = session.wait is None or session.wait_taken
-        if gone and not place.native:
+        if not place.native:
             load = getattr(place.approvals, "load", None)
             gone = load is not None and await load(approval_id) is None
         if gone and not self._order.messages:
             return True
         raise SessionAwaitingApprovalError(place.session_id, approval_id, session.wait.kind if session.wait else "tool")
 
-    def _compare(self, session: Session) -> tuple[r.Record, ...]:
-        """Refuses a missing tool or, when asked to, any drift; otherwise says what changed."""
+    def _compare(self, session: Session) -> AgentDrift | None:
+        """Refuses a missing tool or, when asked to, any drift; otherwise gives what changed."""
+        if not session.exists or session.ended:
+            return None
         missing = missing_tools(session, self._agent.facts)
         if missing:
             raise ResumeToolMissingError(missing)
         drift = drift_of(session, self._agent.facts)
         mode = self._agent.settings.on_agent_drift
-        if drift is None or mode == "ignore":
-            return ()
-        if mode == "error":
+        if drift is not None and mode == "error":
             raise AgentDriftError(
                 f"the agent changed since the run was saved: {drift.describe()}",
                 hint="Resume it with the agent it began with, or with --on-drift warn.",
             )
+        return None if mode == "ignore" else drift
+
+    def _drifted(self, drift: AgentDrift, session: Session) -> tuple[r.Record, ...]:
         self._events.emit("agent.drift", cursor=session.seq, text=drift.describe(), **msgspec.to_builtins(drift))
         return (self._note("drift", f"the agent changed since the run was saved: {drift.describe()}"),)
 
@@ -213,3 +216,7 @@ class _Run:
             if reap is not None:
                 await reap(pid, started)
 
+
+def _told(session: Session, records: Sequence[r.Record]) -> Session:
+    """The session as ``records`` would make it; nothing is written."""
+    return fold((r.Batch(session.seq, session.epoch, session.updated_at, tuple(records)),), session) if records else session

@@ -8,7 +8,8 @@ says. A failed append ends everything: what was folded beyond it is thrown away 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.advance import Plan, advance, with_ring
@@ -32,6 +33,8 @@ class SessionLog:
         self._fold = fold
         self._turn = asyncio.Lock()
         self._announced = False
+        self._waiting: list[r.Batch] = []
+        self._written = fold.seq
         self._unsynced = False
         self._flushing: asyncio.Task[None] | None = None
         self._closed = False
@@ -72,7 +75,9 @@ class SessionLog:
 
     def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live) -> Plan:
         """Folds what happened and all that follows from it. Its batches must be written next."""
-        return advance(self._fold, self._announcing(happened), agent, live, self.claim.epoch, self.store.history_limit)
+        plan = advance(self._fold, self._announcing(happened), agent, live, self.claim.epoch, self.store.history_limit)
+        self._waiting += plan.batches
+        return plan
 
     def _announcing(self, records: Sequence[r.Record]) -> Sequence[r.Record]:
         """The first batch of an epoch begins with its claim."""
@@ -82,7 +87,7 @@ class SessionLog:
         return [r.Claimed(self.claim.host), *records]
 
     async def write(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
-        """Appends what ``plan`` gave.
+        """Appends batches that were folded, and with them whatever was folded before and still waits.
 
         Raises:
             OwnershipLostError, StorageError: it does not count, and nothing can be written any more.
@@ -92,24 +97,39 @@ class SessionLog:
                 await self.flush()
             return
         async with self._turn:
-            await self._flushed()
-            await self.store.append(self.claim, batches, durable=durable)
-            self._unsynced = not durable
+            await self.send(batches, durable=durable)
+
+    @asynccontextmanager
+    async def holding(self) -> AsyncIterator[None]:
+        """Keeps everybody else from writing while several things must happen in order; ``send`` writes meanwhile."""
+        async with self._turn:
+            yield
+
+    async def send(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
+        """``write``, for who holds the log."""
+        await self._flushed()
+        last = batches[-1].seq if batches else 0
+        ready = [batch for batch in self._waiting if batch.seq <= last]
+        if ready:
+            del self._waiting[: len(ready)]
+            await self.store.append(self.claim, ready, durable=durable)
+            self._written, self._unsynced = ready[-1].seq, not durable
+        elif durable and self._unsynced:
+            await self.store.flush(self.claim)
+            self._unsynced = False
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
         """Folds and appends one batch that nothing has to be decided on."""
         stamped = with_ring(records, self.store.history_limit)
         batch = r.Batch(self._fold.seq + 1, self.claim.epoch, self.clock.now(), tuple(self._announcing(stamped)))
         apply(self._fold, batch)
+        self._waiting.append(batch)
         await self.write((batch,), durable=durable)
 
     async def flush(self) -> None:
         """Makes everything appended durable."""
         async with self._turn:
-            await self._flushed()
-            if self._unsynced:
-                await self.store.flush(self.claim)
-                self._unsynced = False
+            await self.send(())
 
     def flush_soon(self) -> None:
         """Begins to make everything durable, behind whatever else goes on."""
@@ -133,14 +153,17 @@ class SessionLog:
             await self.store.save_snapshot(self.claim, state_from(self.session))
 
     async def close(self, wake_at: str | None = None) -> None:
-        """Makes everything durable, caches the head, and gives the log back."""
+        """Makes everything durable, caches the head, and gives the log back.
+
+        Nothing is cached of a fold that ran ahead of what was written: a cache says what the log says.
+        """
         if self._closed:
             return
         self._closed = True
         try:
             await self.flush()
-            await self.snapshot_if_due()
-            if self._announced:
+            if self._announced and self._written == self._fold.seq:
+                await self.snapshot_if_due()
                 await self.store.save_head(self.claim, head_of(self.session))
         finally:
             await self.store.release(self.claim, wake_at)

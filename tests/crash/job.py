@@ -143,19 +143,26 @@ def compare(job: Job, before: Evidence, expected: list[Any], rounds: int = 1) ->
     done = job.done()
     finished = [record.id for record in records(batches, r.ToolFinished)]
     assert len(finished) == len(set(finished)), "two results of one call"
-    assert len(records(batches, r.Turn)) == session.turns
+    inherited = fold(batches[:1])  # a fork begins with turns and decisions of its parent
+    assert len(records(batches, r.Turn)) == session.turns - inherited.turns
     for call in set(finished):
         most = 1 if job.replay == "never" else 1 + rounds
         assert done[f"start {call}"] <= most, f"{call} ran {done[f'start {call}']} times"
+    nothing_again(before, done)
+    answered = records(batches, r.WaitAnswered)
+    assert len(answered) == len({record.id for record in answered}), "an approval was decided twice"
+    assert len(answered) == len(session.decided) - len(inherited.decided)
+    assert len(records(batches, r.WaitOpened)) == len(answered)
+    assert set(before.approvals) <= {record.id for record in answered}
+    asyncio.run(_readable(job, batches, session))
+
+
+def nothing_again(before: Evidence, done: Counter[str]) -> None:
+    """What was in the log is neither run nor asked for again."""
     for call in before.results:
         assert done[f"start {call}"] == before.effects[f"start {call}"], f"{call} had a result and ran again"
     for turn in range(before.turns):
         assert done[f"model {turn}"] == before.effects[f"model {turn}"], f"turn {turn} was in the log and was asked for again"
-    answered = records(batches, r.WaitAnswered)
-    assert len(answered) == len({record.id for record in answered}) == len(session.decided), "an approval was decided twice"
-    assert len(records(batches, r.WaitOpened)) == len(answered)
-    assert set(before.approvals) <= {record.id for record in answered}
-    asyncio.run(_readable(job, batches, session))
 
 
 def assert_same(found: list[Any], expected: list[Any], replay: str) -> None:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from crash_job import SESSION, Evidence, Job, Ran, commands_work, compare, fork_leaves_source_alone, look
+from crash_job import SESSION, Evidence, Job, Ran, commands_work, compare, fork_leaves_source_alone, look, nothing_again
 
 KILLED = -9
 
@@ -34,7 +34,7 @@ class Sweep:
 
     def __init__(self, folder: Path, what: str, expected: list[Any], template: Job | None = None, **job: Any) -> None:
         self.folder, self.what, self.expected, self.template, self._job = folder, what, expected, template, job
-        self.before = look(template, ()) if template else None
+        self.before = look(template, ()) if template and what == "end" else None
         self.calls = self._calls()
 
     def job(self, name: str) -> Job:
@@ -88,6 +88,7 @@ class Sweep:
         compare(job, evidence, self.expected, 2 if self.before else 1)
         if self.before:
             assert self.before.results <= evidence.results
+            nothing_again(self.before, job.done())
         if self.what == "fork":
             assert self.template
             assert (job.store / "sessions" / SESSION / "log.jsonl").read_bytes() == self.template.log().read_bytes()

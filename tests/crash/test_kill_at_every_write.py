@@ -25,7 +25,7 @@ def test_the_sweep_covers_every_kind_of_call_that_touches_a_store(running: Any, 
 
 
 @pytest.mark.parametrize("call", CHANGING)
-def test_de_killed_in_a_run_ends_the_same(running: Any, call: str) -> None:
+def test_killed_in_a_run_ends_the_same(running: Any, call: str) -> None:
     assert running.every(call, 3)
 
 

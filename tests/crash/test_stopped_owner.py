@@ -46,12 +46,6 @@ async def take_over(store: FileStore) -> list[str]:
     return texts
 
 
-def state_of(pid: int) -> str:
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    return "gone"
-
-
 def children_of(pid: int) -> list[int]:
     with contextlib.suppress(FileNotFoundError):
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
@@ -66,23 +60,21 @@ async def check_point(place: Path, call: str, number: int, environment: dict[str
     await store.release(first)
     folder = place / "sessions/trip"
     paths = [folder, *(folder / f"owner.{epoch}.json" for epoch in (1, 2, 3)), folder / "log.jsonl"]
+    trace = place / "trace"
     tracer = subprocess.Popen(
-        ["strace", "-qq", "-o", "/dev/null", *(f"-P{path}" for path in paths), f"-einject={call}:signal=SIGSTOP:when={number}"]
+        ["strace", "-o", str(trace), *(f"-P{path}" for path in paths), f"-einject={call}:signal=SIGSTOP:when={number}"]
         + [sys.executable, str(SCRIPT), str(place)],
         env=environment,
         stdout=subprocess.PIPE,
     )
+    met = False
     try:
         async with asyncio.timeout(20):
-            while tracer.poll() is None:
-                owner = children_of(tracer.pid)
-                if owner and state_of(owner[0]) == "T":
-                    break
+            while tracer.poll() is None and not (met := trace.exists() and "stopped by SIGSTOP" in trace.read_text()):
                 await asyncio.sleep(0.005)
-        met = tracer.poll() is None
         texts = await take_over(store)
-        if met:
-            os.kill(owner[0], signal.SIGCONT)
+        for owner in children_of(tracer.pid):
+            os.kill(owner, signal.SIGCONT)
         said = (await asyncio.to_thread(tracer.communicate))[0].decode().split()
     finally:
         tracer.kill()

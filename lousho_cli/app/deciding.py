@@ -1,0 +1,161 @@
+"""``approve``, ``reject``, ``answer``: a person's decision, then on with the run.
+
+A decision is bound to the call it was made for. While somebody else drives the session, it is left
+for that owner, and it counts only if the log says that it was this one that decided.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from lousho_cli.app.agents import AgentChoice, find_agent
+from lousho_cli.app.driving import Job, Ran, Tell, decide, done_of, drive, next_command, require_writable
+from lousho_cli.app.leaving import decided_by, leave
+from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
+from lousho_cli.app.preparing import Prepared, RunFlags, prepare
+from lousho_cli.app.resuming import Ahead, check_of, suffix_of
+from lousho_cli.app.secrets import MASK
+from lousho_cli.app.wiring import checkpoints_of, open_store
+from lousho_cli.core.answering import expired
+from lousho_cli.domain.approvals import ApprovalDecision
+from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SessionBusyError
+from lousho_cli.executor.approvals import check_decision, record_decision
+from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.events import Listener
+from lousho_cli.executor.registry import registry_from
+from lousho_cli.executor.results import result_of
+from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import read_session
+
+
+class DecisionOrder(msgspec.Struct, frozen=True):
+    """What a person decides.
+
+    id: as ``app.pending.find_waiting`` reads it. note: the reason, the note, or the answer.
+    edited: arguments in place of the model's, as a tuple of the one value; empty for none.
+    resume: go on with the run at once, or only record the decision.
+    """
+
+    id: str
+    verb: Literal["approve", "reject", "answer"]
+    note: str | None = None
+    edited: tuple[Any, ...] = ()
+    resume: bool = True
+    flags: RunFlags = RunFlags()
+    choice: AgentChoice = AgentChoice()
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """A decision that counts. ``went_on``: the run was driven here, by this command."""
+
+    ran: Ran
+    went_on: bool
+    approval_id: str
+
+
+async def question_of(store_flag: str | None, name: str) -> Waiting:
+    """What a person is asked, to show it before the answer is typed. Raises as ``find_waiting``."""
+    return await find_waiting(open_store(store_flag, create=False), name)
+
+
+async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead: Ahead) -> Decided:
+    """Decides, and goes on with the run.
+
+    Raises:
+        NotFoundError, AmbiguousError: nothing waits under this name, or somebody else decided it.
+        ConfigurationError: an edit that its tool does not take, an answer that is none; it still waits.
+        SDKError: as ``resume_after_approval``.
+    """
+    reading = open_store(order.choice.store, create=False)
+    found = await find_waiting(reading, order.id)
+    assert reading is not None, "something waits in it"
+    decision = _decision(order, found)
+    loaded = await load(reading, found.session_id)
+    require_writable(loaded)
+    if loaded.session.wait is not None and expired(loaded.session.wait, SYSTEM_CLOCK.now()):
+        tell(f"this comes too late: {found.wait.id} expired at {found.wait.expires_at}; the call is not run")
+    prepared = _prepared(loaded, order) if order.resume or order.edited else None
+    if order.edited and prepared is not None:
+        decision = check_decision(loaded.session, decision, registry_from(prepared.tools))
+    if order.resume and prepared is not None:
+        for warning in prepared.warnings:
+            tell(warning)
+        ahead(check_of(loaded, prepared))
+    limit = {} if prepared is None else {"history_limit": prepared.file.durability.history_limit}
+    store = open_store(order.choice.store, create=True, **limit)
+    assert store is not None, "a store that may be created is always there"
+    return await _decide(store, found, decision, prepared, order, listener, tell)
+
+
+def _prepared(loaded: Loaded, order: DecisionOrder) -> Prepared:
+    session = loaded.session
+    return prepare(find_agent(loaded.id, session.agent, session.path, order.choice), order.flags, session)
+
+
+def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
+    """The decision, once it fits what waits."""
+    wait, note = found.wait, order.note
+    asks = wait.kind != "tool"
+    if order.verb == "answer" and not asks:
+        raise ConfigurationError(
+            f"{wait.id} is a call to decide, not a question", field="id", hint=f"Use: lousho approve {wait.id}, or reject."
+        )
+    if order.verb == "approve" and asks:
+        raise ConfigurationError(f"{wait.id} is a question", field="id", hint=f"Answer it: lousho answer {wait.id} …, or reject it.")
+    if order.verb == "answer":
+        free = not isinstance(wait.args, dict) or wait.args.get("allow_free_text", True)
+        if wait.options and not free and note not in wait.options:
+            raise ConfigurationError(f"{note!r} is not one of the answers", field="value", hint=f"They are: {', '.join(wait.options)}.")
+        if wait.kind == "secret":
+            note = MASK
+    args = order.edited[0] if order.edited else None
+    if order.edited and args is None:
+        raise ConfigurationError("the edited arguments are null", field="--edit", hint="Give the whole object the tool is to get.")
+    return ApprovalDecision(wait.id, order.verb != "reject", note=note, args=args, digest=wait.digest, by=order.flags.by)
+
+
+async def _decide(
+    store: LogStore,
+    found: Waiting,
+    decision: ApprovalDecision,
+    prepared: Prepared | None,
+    order: DecisionOrder,
+    listener: Listener,
+    tell: Tell,
+) -> Decided:
+    session_id, post_id = found.session_id, ""
+    while True:
+        try:
+            if prepared is not None and order.resume:
+                job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
+                ran = await drive(job, lambda signal, job=job: decide(job, decision, signal))  # type: ignore[misc]
+                return Decided(ran, True, decision.id)
+            await record_decision(decision, session_id, checkpoints_of(store), prepared.tools if prepared else None)
+            return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
+        except OwnershipLostError:
+            raise
+        except SessionBusyError:
+            post_id = post_id or SYSTEM_CLOCK.new_id()
+            who = await leave(store, session_id, decision, post_id)
+        except NotFoundError as error:
+            who = await decided_by(store, session_id, decision.id, post_id)
+            if who != "us":
+                raise _decided_by_another(decision.id) from error
+        if who == "us":
+            return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
+        if who == "another":
+            raise _decided_by_another(decision.id)
+
+
+def _decided_by_another(approval_id: str) -> NotFoundError:
+    return NotFoundError(
+        f"{approval_id} was already decided by somebody else", code=APPROVAL_NOT_FOUND, hint="See what waits: lousho pending"
+    )
+
+
+async def _as_it_stands(store: LogStore, session_id: str, order: DecisionOrder) -> Ran:
+    done = done_of(result_of(session_id, await read_session(store, session_id)))
+    return Ran(done, next_command(done) + suffix_of(order.choice))

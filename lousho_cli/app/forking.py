@@ -1,0 +1,135 @@
+"""``fork``: a new session from a step of another, and on with it where that is wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lousho_cli.app.agents import AgentChoice, find_agent
+from lousho_cli.app.driving import Ran, Tell, require_writable
+from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.preparing import Prepared, RunFlags, prepare
+from lousho_cli.app.results import Forked
+from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, suffix_of
+from lousho_cli.app.sessions import not_found, resolve
+from lousho_cli.app.wiring import checkpoints_of, open_store
+from lousho_cli.core.addresses import parse_address
+from lousho_cli.core.gate import effective_replay
+from lousho_cli.core.resuming import outlook
+from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.events import Listener
+from lousho_cli.executor.forks import ForkResult, fork_preview
+from lousho_cli.ports.log_store import LogStore
+
+UNREPEATABLE = "LOUSHO_UNREPEATABLE_CALLS"
+
+
+class ForkOrder(msgspec.Struct, frozen=True):
+    """What a person wants forked.
+
+    source: a session, or an address of it. step: the step or address behind its ``@``, None where the source has it.
+    patch: with the seed's keys. new_id: None for the first free ``….fork-N``.
+    run: go on with it at once.
+    """
+
+    source: str
+    step: str | None = None
+    patch: dict[str, Any] = {}
+    new_id: str | None = None
+    run: bool = False
+    flags: RunFlags = RunFlags()
+    choice: AgentChoice = AgentChoice()
+
+
+class Fork(msgspec.Struct, frozen=True):
+    """A fork that was made: what it is, and how to go on with it. ``behind``: messages the change does not reach, and the step instead."""
+
+    forked: Forked
+    next: str
+    behind: tuple[int, int] | None = None
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A fork that can be made. ``unrepeatable``: calls that will run and must not run twice, as (id, tool)."""
+
+    store: LogStore
+    source: str
+    step: str
+    prepared: Prepared | None = None
+    unrepeatable: tuple[tuple[str, str], ...] = ()
+
+
+async def look(order: ForkOrder) -> Ready:
+    """Checks everything about a fork before anything is written.
+
+    Raises:
+        NotFoundError: no such session or step; those kept are listed.
+        ConfigurationError: no step was named, a patch that fits nothing, an agent that can not be found.
+    """
+    store = open_store(order.choice.store, create=False)
+    address = parse_address(order.source)
+    source = await resolve(store, address.session)
+    if store is None:
+        raise not_found(address.session, ())
+    if order.new_id is not None:
+        check_session_id(order.new_id)
+    step = _step(order)
+    loaded = await load(store, source)
+    require_writable(loaded)
+    preview = await fork_preview(source, step, checkpoints_of(store), order.patch)
+    if not order.run:
+        return Ready(store, source, step)
+    file = find_agent(source, loaded.session.agent, loaded.session.path, order.choice)
+    prepared = prepare(file, order.flags, preview)
+    return Ready(store, source, step, prepared, _unrepeatable(preview, prepared))
+
+
+def _step(order: ForkOrder) -> str:
+    """Where to fork, as ``AgentExecutor.fork`` takes it."""
+    address = parse_address(order.source)
+    point = str(address).removeprefix(address.session) if address.is_point else ""
+    if bool(point) == (order.step is not None):
+        detail = "the step to fork from was named twice" if point else "the step to fork from was not named"
+        raise ConfigurationError(detail, field="from_step", code="LOUSHO_USAGE", hint="Use --from-step N, or SESSION@N; see: lousho history")
+    return point.removeprefix("@") or str(order.step)
+
+
+def _unrepeatable(session: Session, prepared: Prepared) -> tuple[tuple[str, str], ...]:
+    facts = prepared.facts
+    return tuple(
+        (call.id, call.name)
+        for call in outlook(session, facts).will_run
+        if call.name in facts.tools and effective_replay(facts.tools[call.name], facts.policy, session.run.replay) == "never"
+    )
+
+
+async def fork(order: ForkOrder, ready: Ready) -> Fork:
+    """Makes the fork; the source never changes by a byte.
+
+    Raises:
+        ConfigurationError: the new id is taken.
+        StorageError: it can not be written.
+    """
+    made = await AgentExecutor.fork(ready.source, ready.step, checkpoints_of(ready.store), order.patch, order.new_id)
+    model = f" --model {order.flags.model}" if order.flags.model else ""
+    forked = Forked(session=made.session_id, step=made.step, parent=ready.source)
+    return Fork(forked, f"lousho resume {made.session_id}{model}{suffix_of(order.choice)}", _behind(made))
+
+
+def _behind(made: ForkResult) -> tuple[int, int] | None:
+    return (made.left_behind.messages, made.left_behind.step) if made.left_behind else None
+
+
+async def go_on_with(made: Fork, ready: Ready, order: ForkOrder, listener: Listener, tell: Tell, ahead: Ahead) -> Ran:
+    """Goes on with a fork that was just made. Raises as ``AgentExecutor.execute``."""
+    assert ready.prepared is not None, "a fork that is to run was looked at with its agent"
+    loaded: Loaded = await load(ready.store, made.forked.session)
+    ahead(check_of(loaded, ready.prepared))
+    for warning in ready.prepared.warnings:
+        tell(warning)
+    resume = ResumeOrder(made.forked.session, None, order.flags, order.choice)
+    return await go_on(made.forked.session, ready.prepared, resume, listener, tell)

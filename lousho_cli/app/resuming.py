@@ -1,0 +1,210 @@
+"""``resume``: finish what did not end; and look first at what that would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
+from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
+from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.preparing import Prepared, RunFlags, prepare
+from lousho_cli.app.results import ResumeCheck
+from lousho_cli.app.sessions import resolve
+from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
+from lousho_cli.core.resuming import Outlook, Verdict, outlook
+from lousho_cli.domain.heads import Head
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import AmbiguousError, SDKError
+from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.events import Listener
+from lousho_cli.executor.perform import tokens_of
+from lousho_cli.executor.results import RunResult
+from lousho_cli.ports.log_store import LogStore
+
+Ahead = Callable[[ResumeCheck], None]
+"""Is told what is going to happen, before it does."""
+
+_VERDICTS: dict[Verdict, Literal["missing-tool", "drift", "in-doubt", "needs-person", "safe"]] = {
+    "missing-tool": "missing-tool",
+    "drift": "drift",
+    "in-doubt": "in-doubt",
+    "awaiting": "needs-person",
+    "safe": "safe",
+    "nothing-pending": "safe",
+}
+
+
+class ResumeOrder(msgspec.Struct, frozen=True):
+    """What a person wants resumed. session: an id or its beginning; None for the only one that did not end."""
+
+    session: str | None = None
+    text: str | None = None
+    flags: RunFlags = RunFlags()
+    choice: AgentChoice = AgentChoice()
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A session that could not be resumed, and why."""
+
+    session: str
+    error: Exception
+
+
+async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahead) -> Ran | str | None:
+    """Goes on with a session.
+
+    Returns:
+        the run; the id of a session that has nothing to go on with; None when there is no session at all
+        that did not end.
+
+    Raises:
+        NotFoundError, AmbiguousError: which session is meant is not clear; the candidates are listed.
+        ConfigurationError: its agent can not be found or used.
+        SDKError: as ``AgentExecutor.execute``.
+    """
+    store = open_store(order.choice.store, create=False)
+    session_id = await which(store, order.session)
+    if store is None or session_id is None:
+        return None
+    loaded = await load(store, session_id)
+    require_writable(loaded)
+    if order.text is None and await _nothing_to_do(store, loaded):
+        return session_id
+    prepared = _prepared(loaded, order)
+    for warning in prepared.warnings:
+        tell(warning)
+    ahead(check_of(loaded, prepared))
+    return await go_on(loaded.id, prepared, order, listener, tell)
+
+
+async def go_on(session_id: str, prepared: Prepared, order: ResumeOrder, listener: Listener, tell: Tell) -> Ran:
+    """Drives a session that was looked at, with its input where one was given."""
+    store = open_store(order.choice.store, create=True, history_limit=prepared.file.durability.history_limit)
+    assert store is not None, "a store that may be created is always there"
+    job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
+    return await drive(job, lambda signal: _execute(job, order, signal))
+
+
+def suffix_of(choice: AgentChoice) -> str:
+    """What the next command needs to find the same store and agent again."""
+    agent = f" --agent {choice.agent}" if choice.agent else ""
+    return agent + "".join(f" --agents {path}" for path in choice.agents) + (f" --store {choice.store}" if choice.store else "")
+
+
+async def check(order: ResumeOrder) -> ResumeCheck | None:
+    """What resuming would do. Nothing runs and nothing is written. None when there is no session that did not end.
+
+    Raises:
+        NotFoundError, AmbiguousError, ConfigurationError: as ``resume``.
+    """
+    store = open_store(order.choice.store, create=False)
+    session_id = await which(store, order.session)
+    if store is None or session_id is None:
+        return None
+    loaded = await load(store, session_id)
+    require_writable(loaded)
+    return check_of(loaded, _prepared(loaded, order))
+
+
+async def resume_all(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahead) -> list[Ran | Failed]:
+    """Goes on with every session that did not end and nobody drives, oldest first; one that fails holds up no other.
+
+    Those whose input settled as failed or aborted are left: they go on when they are named.
+    """
+    store = open_store(order.choice.store, create=False)
+    if store is None:
+        return []
+    done: list[Ran | Failed] = []
+    for head in sorted(await _unfinished(store), key=lambda head: head.updated_at):
+        if head.outcome in ("failed", "aborted") or await store.owner(head.id) is not None:
+            continue
+        try:
+            ran = await resume(msgspec.structs.replace(order, session=head.id, text=None), listener, tell, ahead)
+        except SDKError as error:
+            done.append(Failed(head.id, error))
+            continue
+        if isinstance(ran, Ran):
+            done.append(ran)
+            if ran.interrupted or ran.stopped:
+                break
+    return done
+
+
+async def which(store: LogStore | None, name: str | None) -> str | None:
+    """The session that is meant; without a name the only one that did not end, None when all did.
+
+    Raises:
+        NotFoundError, AmbiguousError: it is not there, or there are several; ``kept`` lists them.
+    """
+    if name is not None:
+        return await resolve(store, name)
+    ids = sorted(head.id for head in await _unfinished(store)) if store is not None else []
+    if len(ids) > 1:
+        raise AmbiguousError(f"{len(ids)} sessions did not end", kept=ids, hint=f"Name one: {', '.join(ids)}; or use --all.")
+    return ids[0] if ids else None
+
+
+async def _unfinished(store: LogStore) -> list[Head]:
+    return [head for head in (await store.heads()).heads if head.status != "finished"]
+
+
+async def _nothing_to_do(store: LogStore, loaded: Loaded) -> bool:
+    session = loaded.session
+    idle = session.ended or not session.exists
+    return idle and not session.waiting and not await store.inbox(loaded.id)
+
+
+def _prepared(loaded: Loaded, order: ResumeOrder) -> Prepared:
+    session = loaded.session
+    file = find_agent(loaded.id, session.agent, session.path, order.choice)
+    return prepare(file, order.flags, session)
+
+
+def check_of(loaded: Loaded, prepared: Prepared) -> ResumeCheck:
+    """What going on with a session would do."""
+    session = loaded.session
+    found = outlook(session, prepared.facts, prepared.settings["on_agent_drift"])
+    return ResumeCheck(
+        session=loaded.id,
+        verdict=_VERDICTS[found.verdict],
+        will_run=found.will_run,
+        again=found.again,
+        in_doubt=found.in_doubt,
+        drift=found.drift,
+        first_request_tokens=_first_request(session, found),
+        approval_id=session.wait.id if session.wait else None,
+        missing_tools=found.missing,
+        nothing_pending=found.verdict == "nothing-pending",
+    )
+
+
+def _first_request(session: Session, found: Outlook) -> int | None:
+    """A rough count of the tokens of the next model call, without results that are still to come; None when there is none."""
+    if found.verdict == "nothing-pending":
+        return None
+    behind = session.turn.results.values() if session.turn else ()
+    return sum(tokens_of(message) for message in (*session.messages, *behind, *session.held))
+
+
+async def _execute(job: Job, order: ResumeOrder, signal: AbortSignal) -> RunResult:
+    prepared = job.prepared
+    return await AgentExecutor.execute(
+        prepared.agent,
+        [] if order.text is None else order.text,
+        prepared.provider,
+        prepared.tools,
+        session_id=job.session_id,
+        checkpoint_store=checkpoints_of(job.store),
+        approval_store=approvals_of(job.store),
+        signal=signal,
+        by=job.flags.by,
+        agent_path=stored_path(prepared.file, order.choice.store),
+        on_event=job.listener,
+        **prepared.settings,
+    )
+
+
