@@ -11,7 +11,7 @@ from lousho_cli.app.driving import require_writable
 from lousho_cli.app.loading import load
 from lousho_cli.app.people import login_name
 from lousho_cli.app.results import Outcome, Status
-from lousho_cli.app.sessions import not_found, resolve
+from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.session import Session
@@ -48,10 +48,7 @@ async def abort(store_flag: str | None, name: str, *, now: bool = False) -> Abor
         SessionBusyError: its owner does not answer, and ``now`` was not said; the wish is left for it.
         StorageError: it can not be written.
     """
-    store = open_store(store_flag, create=False)
-    session_id = await resolve(store, name)
-    if store is None:
-        raise not_found(name, ())
+    store, session_id = await find_session(open_store(store_flag, create=False), name)
     loaded = await load(store, session_id)
     require_writable(loaded)
     if not _runs(loaded.session):

@@ -17,7 +17,7 @@ from lousho_cli.app.results import PendingItem, RunDone, RunFailure, usage_of
 from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.wiring import approvals_of, checkpoints_of
-from lousho_cli.errors import DamagedLogError, ProviderError, PropagatingToolError, SDKError, SessionAwaitingApprovalError
+from lousho_cli.errors import DamagedLogError, PropagatingToolError, ProviderError, SDKError, SessionAwaitingApprovalError
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.approvals import resume_after_approval
 from lousho_cli.executor.events import Listener

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,6 +15,9 @@ from lousho_cli.ports.log_store import Hole, LogStore
 
 WATCH_MS = 1_000
 """How long one wait for news lasts before the owner is looked at again."""
+
+FOLLOW_EVERY_S = 5
+"""How often the owner is told that somebody looks on, and so writes parts of an answer too."""
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -51,7 +55,11 @@ async def follow(store: LogStore, session_id: str, since: int = 0) -> AsyncItera
     session: Session = Session()
     seen, after = since, 0
     gaps: set[int] = set()
+    looked_s: float = -FOLLOW_EVERY_S
     while True:
+        if time.monotonic() - looked_s >= FOLLOW_EVERY_S:
+            await store.follow(session_id)
+            looked_s = time.monotonic()
         driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
         read = await store.read(session_id, after)
         if read.head < after:

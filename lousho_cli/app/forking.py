@@ -12,7 +12,7 @@ from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import Forked
 from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, suffix_of
-from lousho_cli.app.sessions import not_found, resolve
+from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.core.addresses import parse_address
 from lousho_cli.core.gate import effective_replay
@@ -70,11 +70,8 @@ async def look(order: ForkOrder) -> Ready:
         NotFoundError: no such session or step; those kept are listed.
         ConfigurationError: no step was named, a patch that fits nothing, an agent that can not be found.
     """
-    store = open_store(order.choice.store, create=False)
     address = parse_address(order.source)
-    source = await resolve(store, address.session)
-    if store is None:
-        raise not_found(address.session, ())
+    store, source = await find_session(open_store(order.choice.store, create=False), address.session)
     if order.new_id is not None:
         check_session_id(order.new_id)
     step = _step(order)
@@ -93,8 +90,9 @@ def _step(order: ForkOrder) -> str:
     address = parse_address(order.source)
     point = str(address).removeprefix(address.session) if address.is_point else ""
     if bool(point) == (order.step is not None):
-        detail = "the step to fork from was named twice" if point else "the step to fork from was not named"
-        raise ConfigurationError(detail, field="from_step", code="LOUSHO_USAGE", hint="Use --from-step N, or SESSION@N; see: lousho history")
+        detail = f"the step to fork from was {'named twice' if point else 'not named'}"
+        hint = "Use --from-step N, or SESSION@N; see: lousho history"
+        raise ConfigurationError(detail, field="from_step", code="LOUSHO_USAGE", hint=hint)
     return point.removeprefix("@") or str(order.step)
 
 

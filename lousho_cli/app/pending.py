@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from lousho_cli.app.results import PendingItem
@@ -60,8 +62,9 @@ async def find_waiting(store: LogStore | None, name: str) -> Waiting:
         if len(fits) == 1:
             return fits[0]
         if fits:
-            told = [f"{one.wait.id} ({one.wait.tool} in {one.session_id})" for one in fits]
-            raise AmbiguousError(f"{name} fits {len(fits)} approvals", kept=[one.wait.id for one in fits], hint=f"They are: {', '.join(told)}.")
+            raise AmbiguousError(
+                f"{name} fits {len(fits)} approvals", kept=[one.wait.id for one in fits], hint=f"They are: {_listed(fits)}."
+            )
     raise _nothing(name, waiting, heads=[head.id for head in heads], decided=bool(decided))
 
 
@@ -72,10 +75,13 @@ def _nothing(name: str, waiting: list[Waiting], *, heads: list[str], decided: bo
         what = f"session {name} waits for nobody"
     else:
         what = f"nothing waits under {name}: it is unknown or already decided"
-    listed = ", ".join(f"{one.wait.id} ({one.wait.tool} in {one.session_id})" for one in waiting)
     return NotFoundError(
         what,
         kept=[one.wait.id for one in waiting],
         code=APPROVAL_NOT_FOUND,
-        hint=f"What waits: {listed}." if listed else "Nothing waits here; see: lousho list",
+        hint=f"What waits: {_listed(waiting)}." if waiting else "Nothing waits here; see: lousho list",
     )
+
+
+def _listed(waiting: Sequence[Waiting]) -> str:
+    return ", ".join(f"{one.wait.id} ({one.wait.tool} in {one.session_id})" for one in waiting)

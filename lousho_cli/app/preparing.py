@@ -19,8 +19,8 @@ from lousho_cli.core.decide import AgentFacts
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.executor.run_agent import RunSettings, run_agent
 from lousho_cli.executor.registry import registry_from
+from lousho_cli.executor.run_agent import RunSettings, run_agent
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.tool import Tool
 

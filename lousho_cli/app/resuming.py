@@ -12,7 +12,7 @@ from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import ResumeCheck
-from lousho_cli.app.sessions import resolve
+from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
 from lousho_cli.core.resuming import Outlook, Verdict, outlook
 from lousho_cli.domain.heads import Head
@@ -141,7 +141,7 @@ async def which(store: LogStore | None, name: str | None) -> str | None:
         NotFoundError, AmbiguousError: it is not there, or there are several; ``kept`` lists them.
     """
     if name is not None:
-        return await resolve(store, name)
+        return (await find_session(store, name))[1]
     ids = sorted(head.id for head in await _unfinished(store)) if store is not None else []
     if len(ids) > 1:
         raise AmbiguousError(f"{len(ids)} sessions did not end", kept=ids, hint=f"Name one: {', '.join(ids)}; or use --all.")

@@ -24,9 +24,7 @@ class Plan(msgspec.Struct, frozen=True):
     effects: tuple[Effect, ...]
 
 
-def advance(
-    f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, live: Live, epoch: int, limit: int
-) -> Plan:
+def advance(f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, live: Live, epoch: int, limit: int) -> Plan:
     """Adds ``happened`` and all that follows from it to ``f``.
 
     Args:

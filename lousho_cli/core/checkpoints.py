@@ -128,5 +128,3 @@ def _run_start(checkpoint: Checkpoint) -> int:
 
 def _calls_since(messages: tuple[Message, ...], start: int) -> tuple[ToolCall, ...]:
     return tuple(call for message in messages[start:] for call in message.tool_calls)
-
-

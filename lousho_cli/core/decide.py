@@ -137,9 +137,7 @@ def _finish(session: Session, reason: str) -> Write:
     return Write((r.Mark(session.step, "finished", reason), *settled(session, "completed")))
 
 
-def settled(
-    session: Session, outcome: r.Outcome, error: str | None = None, code: str | None = None
-) -> tuple[r.InputSettled, ...]:
+def settled(session: Session, outcome: r.Outcome, error: str | None = None, code: str | None = None) -> tuple[r.InputSettled, ...]:
     """The end of every input this run answers."""
     ids = session.active or (session.run.input_id,)
     return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
@@ -224,9 +222,7 @@ def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> I
         return
 
 
-def _pause(
-    session: Session, call: ToolCall, ask: gate.Ask, agent: AgentFacts, live: Live
-) -> tuple[r.Record, ...]:
+def _pause(session: Session, call: ToolCall, ask: gate.Ask, agent: AgentFacts, live: Live) -> tuple[r.Record, ...]:
     approval = PendingApproval(
         id=hashlib.sha256(f"{live.salt}:{session.seq}:{call.id}".encode()).hexdigest()[:12],
         tool_call_id=call.id,

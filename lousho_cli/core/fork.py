@@ -68,9 +68,7 @@ def patch_from(value: Patch | Mapping[str, Any] | None) -> Patch:
     result = fields.get("tool_result")
     if result is not None:
         if not isinstance(result, Mapping) or not {"tool_call_id", "result"} <= result.keys():
-            raise ConfigurationError(
-                "a tool result in a patch needs tool_call_id and result", field="patch.tool_result"
-            )
+            raise ConfigurationError("a tool result in a patch needs tool_call_id and result", field="patch.tool_result")
         fields["tool_result"] = (str(result["tool_call_id"]), result["result"])
     text = fields.get("append_input")
     if text is not None and not isinstance(text, str):

@@ -176,9 +176,7 @@ def _answer(question: Question, answer: str) -> str:
     return json_text(value)[0]
 
 
-def _by_approval(
-    call: ToolCall, tool: GatedTool, args: Any, policy: Policy, consulted: Consulted | None
-) -> Verdict:
+def _by_approval(call: ToolCall, tool: GatedTool, args: Any, policy: Policy, consulted: Consulted | None) -> Verdict:
     required = policy.requires_approval is True or call.name in policy.requires_approval
     if required or tool.needs_approval is True:
         return Ask(args)

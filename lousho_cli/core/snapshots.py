@@ -20,9 +20,7 @@ def pending_of(pending: PendingApproval, session_id: str | None) -> PendingAppro
     return msgspec.structs.replace(pending, session_id=session_id)
 
 
-def snapshot_of(
-    session: Session, pending: PendingApproval, session_id: str | None, agent: Agent | None = None
-) -> ExecutionSnapshot:
+def snapshot_of(session: Session, pending: PendingApproval, session_id: str | None, agent: Agent | None = None) -> ExecutionSnapshot:
     """The run at its pause; ``agent`` as configured, else as its run was recorded."""
     ids = [call.id for call in session.pending]
     at = ids.index(pending.tool_call_id) if pending.tool_call_id in ids else -1

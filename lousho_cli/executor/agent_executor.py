@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -11,15 +10,16 @@ from lousho_cli.core.resuming import DriftMode
 from lousho_cli.domain.agent import Agent, agent_from
 from lousho_cli.domain.messages import Input, messages_from
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.executor.abort import AbortController, AbortSignal
+from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.executor.events import Event, Events, Listener
+from lousho_cli.executor.events import Event, Listener
 from lousho_cli.executor.forks import ForkResult, fork_session
 from lousho_cli.executor.places import place_of
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
-from lousho_cli.executor.run_agent import Concurrency, RunAgent, RunSettings, SandboxExecute, run_agent
-from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.executor.run_agent import Concurrency, RunSettings, SandboxExecute, run_agent
+from lousho_cli.executor.runs import Order
+from lousho_cli.executor.shielded import shielded
 from lousho_cli.executor.streams import EventStream
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.ports.clock import Clock
@@ -118,7 +118,7 @@ class AgentExecutor:
         )
         _required(agent=agent, provider=provider, input=input)
         ready = run_agent(agent_from(agent), provider, registry_from(tool_registry), settings)
-        return await _shielded(
+        return await shielded(
             ready,
             Order(
                 place=place_of(session_id, checkpoint_store, approval_store, clock),
@@ -175,24 +175,3 @@ def _required(**given: Any) -> None:
     for name, value in given.items():
         if value is None:
             raise ConfigurationError(f"{name} is missing", field=name, code=f"LOUSHO_CONFIG_MISSING_{name.upper()}")
-
-
-async def _shielded(
-    agent: RunAgent, order: Order, signal: AbortSignal | None, on_event: Listener | None, clock: Clock
-) -> RunResult:
-    """Carries out an order in a task of its own, so that cancelling the caller is an abort that is saved first."""
-    controller = AbortController()
-    forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal else lambda: None
-    events = Events(on_event, clock, order.place.session_id)
-    task = asyncio.ensure_future(carry_out(agent, order, controller, events, clock))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        controller.abort("cancelled")
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # the abort was saved or failed; the caller is told of neither, it has left
-        raise
-    finally:
-        forget()
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,17 +16,16 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import agent_from
 from lousho_cli.domain.approvals import ApprovalDecision, StoredApproval
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import ConfigurationError, NotFoundError, SDKError
-from lousho_cli.executor.abort import AbortController
+from lousho_cli.errors import ConfigurationError, NotFoundError
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.executor.events import Events
 from lousho_cli.executor.places import Place, log_store_of
 from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, run_agent
-from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.executor.runs import Order
 from lousho_cli.executor.session_log import SessionLog
+from lousho_cli.executor.shielded import shielded
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Provider
@@ -64,7 +62,7 @@ async def resume_after_approval(
     later = chosen.pop("approval_store", None) or approval_store
     agent = agent_from(chosen.pop("agent", None) or stored.approval.snapshot.agent)
     business = chosen.pop("business_state", msgspec.UNSET)
-    settings = msgspec.convert(chosen, RunSettings, from_attributes=True) if chosen else RunSettings()
+    settings = _settings(chosen, stored.approval.snapshot.max_steps)
     ready = run_agent(agent, provider, registry_from(tool_registry), settings)
     place = _place(stored.approval, checkpoint_store, approval_store, later, clock)
     order = Order(
@@ -72,17 +70,28 @@ async def resume_after_approval(
         business_state=() if business is msgspec.UNSET else (business,),
         answer=lambda session: _answer(session, decided, stored.approval, ready, clock.now()),
     )
-    controller = AbortController()
-    forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal else lambda: None
     try:
         if not place.native:
             await _take(stored, approval_store, decided.id)
-        return await carry_out(ready, order, controller, Events(on_event, clock, place.session_id), clock)
-    except (SDKError, asyncio.CancelledError):
+        return await shielded(ready, order, signal, on_event, clock)
+    except BaseException:
         await _put_back_unless_decided(stored, approval_store, place)
         raise
-    finally:
-        forget()
+
+
+def _settings(chosen: Mapping[str, Any], max_steps: int | None) -> RunSettings:
+    """The settings of the options; the budget is that of the run where they say nothing.
+
+    Raises:
+        ConfigurationError: an option there is not.
+    """
+    unknown = sorted(chosen.keys() - set(RunSettings.__struct_fields__))
+    if unknown:
+        raise ConfigurationError(f"there is no option {unknown[0]}", field=f"options.{unknown[0]}")
+    budget = {} if max_steps is None else {"max_steps": max_steps}
+    required = chosen.get("requires_approval", ())
+    gated = required if isinstance(required, bool) else frozenset(required)
+    return RunSettings(**(budget | dict(chosen) | {"requires_approval": gated}))
 
 
 def decision_from(value: ApprovalDecision | Mapping[str, Any]) -> ApprovalDecision:
@@ -148,9 +157,7 @@ async def _session_at(place: Place) -> Session:
     return await read_session(place.store, place.session_id)
 
 
-def _place(
-    approval: StoredApproval, checkpoints: CheckpointStore | None, asked: ApprovalStore, later: ApprovalStore, clock: Any
-) -> Place:
+def _place(approval: StoredApproval, checkpoints: CheckpointStore | None, asked: ApprovalStore, later: ApprovalStore, clock: Any) -> Place:
     session_id = approval.snapshot.session_id
     log_store = log_store_of(checkpoints)
     if log_store is not None and session_id:
@@ -161,9 +168,7 @@ def _place(
     return Place(plain, session_id or clock.new_id(), session_id, later, native=False, shared=False)
 
 
-def _answer(
-    session: Session, decision: ApprovalDecision, stored: StoredApproval, agent: RunAgent, now: str
-) -> Sequence[r.Record]:
+def _answer(session: Session, decision: ApprovalDecision, stored: StoredApproval, agent: RunAgent, now: str) -> Sequence[r.Record]:
     """The records a decision begins with.
 
     Raises:
@@ -241,4 +246,3 @@ def _never_run(session: Session, stored: StoredApproval) -> tuple[r.Record, ...]
         return ()
     behind = [call for call in session.pending if call.id != stored.pending.tool_call_id]
     return tuple(r.ToolFinished(call.id, not_run(call), is_error=True) for call in behind)
-

@@ -44,9 +44,7 @@ async def fork_session(
     return await _fork_plain(store, session_id, from_step, change, new_id)
 
 
-async def _fork_log(
-    store: LogStore, session_id: str, from_step: int | str, change: Patch, new_id: str | None, clock: Clock
-) -> ForkResult:
+async def _fork_log(store: LogStore, session_id: str, from_step: int | str, change: Patch, new_id: str | None, clock: Clock) -> ForkResult:
     source, mark = await _cut(store, session_id, _address(session_id, from_step))
     state = fork_state(source, mark, change)
     log = await _free_log(store, session_id, new_id, clock)

@@ -58,7 +58,9 @@ class Inbox:
             decision = msgspec.convert(post.body, ApprovalDecision)
             records = answer_records(session, decision, self._log.clock.now())
             # Named, so that whoever left it can see that it was this post that decided.
-            return tuple(msgspec.structs.replace(record, post=post.id) if isinstance(record, r.WaitAnswered) else record for record in records)
+            return tuple(
+                msgspec.structs.replace(record, post=post.id) if isinstance(record, r.WaitAnswered) else record for record in records
+            )
         return (r.AbortAsked(post.by),) if _runs(session) else ()
 
     def watch(self) -> None:

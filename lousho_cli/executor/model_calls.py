@@ -10,6 +10,7 @@ from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
+from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.perform import ask_model, tokens_of
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.session_log import SessionLog
@@ -45,7 +46,8 @@ class ModelCalls:
         wait_ms, self._wait_ms = self._wait_ms, 0
         if wait_ms:
             await self._log.clock.sleep(wait_ms / 1000)
-        return await ask_model(self._agent, self._log.session, step, self._events, self._input_tokens())
+        partials = Partials(self._log)
+        return await ask_model(self._agent, self._log.session, step, self._events, partials, self._input_tokens())
 
     def wait_before_retry(self, error: ProviderError) -> int | None:
         """What the caller's policy says of a failed call: milliseconds to wait, None to give up."""

@@ -19,6 +19,7 @@ from lousho_cli.domain.session import Session
 from lousho_cli.errors import PropagatingToolError, ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
+from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.ports.provider import Answer, ModelRequest, ReasoningDelta, TextDelta
 from lousho_cli.ports.tool import ToolContext
@@ -31,7 +32,9 @@ class Fatal(msgspec.Struct, frozen=True):
     error: BaseException
 
 
-async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, estimate_in: int) -> r.Turn:
+async def ask_model(
+    agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, estimate_in: int
+) -> r.Turn:
     """One model call, streamed. Returns the whole answer as a turn.
 
     Raises:
@@ -45,6 +48,7 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
                 answer = event
             elif isinstance(event, TextDelta):
                 events.emit("text.delta", step=step, cursor=session.seq, text=event.text)
+                await partials.add(event.text)
             elif isinstance(event, ReasoningDelta):
                 events.emit("reasoning.delta", step=step, cursor=session.seq, text=event.text)
     except SDKError:

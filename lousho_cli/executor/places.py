@@ -29,9 +29,7 @@ class Place(msgspec.Struct, frozen=True):
     shared: bool
 
 
-def place_of(
-    session_id: str | None, checkpoints: CheckpointStore | None, approvals: ApprovalStore | None, clock: Clock
-) -> Place:
+def place_of(session_id: str | None, checkpoints: CheckpointStore | None, approvals: ApprovalStore | None, clock: Clock) -> Place:
     """The place for a run.
 
     Raises:

@@ -27,6 +27,10 @@ DEFAULT_TTL_MS = 30_000
 """How long an owner that stopped renewing keeps a log, where nothing proves it dead earlier."""
 
 
+FOLLOW_MS = 10_000
+"""How long a follower counts after it last said so."""
+
+
 class Hole(msgspec.Struct, frozen=True):
     """Damage in the middle of a log: ``first`` to ``last`` are the missing seqs, ``detail`` says where."""
 
@@ -161,6 +165,12 @@ class Index(Protocol):
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         """Removes posts, because the log has them."""
+
+    async def follow(self, log_id: str) -> None:
+        """Says that somebody looks on, for the next 10 seconds. Who may not write is not counted; that is no error."""
+
+    async def followed(self, log_id: str) -> bool:
+        """Whether somebody looks on, so that parts of an answer are worth writing."""
 
 
 class Heads(msgspec.Struct, frozen=True):

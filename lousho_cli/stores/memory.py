@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import inf
 from os import getpid
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,7 +27,7 @@ from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
 from lousho_cli.errors import ConfigurationError, OwnershipLostError, SessionBusyError, StorageError
-from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, Claim, Heads, LogRead, Owner
 
 if TYPE_CHECKING:
     from lousho_cli.stores.views import ApprovalView, CheckpointView
@@ -65,6 +67,7 @@ class _Log:
         self.head: Head | None = None
         self.wake_at: str | None = None
         self.posts: dict[str, bytes] = {}
+        self.followed_at = -inf
         self.watchers: list[asyncio.Future[None]] = []
 
     def clear(self) -> None:
@@ -246,6 +249,13 @@ class MemoryStore:
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         for post_id in post_ids:
             self._look(log_id).posts.pop(post_id, None)
+
+    async def follow(self, log_id: str) -> None:
+        self._log(log_id).followed_at = monotonic()
+
+    async def followed(self, log_id: str) -> bool:
+        return monotonic() - self._look(log_id).followed_at < FOLLOW_MS / 1000
+
 
 
 def _wake(log: _Log) -> None:

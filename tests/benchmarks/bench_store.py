@@ -1,6 +1,6 @@
 """Measures the file store alone: an append, a scan, an opening from a snapshot, a list. Prints JSON.
 
-    python tests/benchmarks/bench_store.py [FOLDER]
+python tests/benchmarks/bench_store.py [FOLDER]
 """
 
 from __future__ import annotations

@@ -109,7 +109,11 @@ def main() -> None:
     finally:
         shutil.rmtree(folder)
     figures = {name: round(statistics.median(values), 2) for name, values in ratios.items()}
-    print(json.dumps({"unit_us": round(statistics.median(units) * 1e6, 1), "x_of_unit": figures, "bytes_x_of_messages": round(size / plain, 3)}))
+    print(
+        json.dumps(
+            {"unit_us": round(statistics.median(units) * 1e6, 1), "x_of_unit": figures, "bytes_x_of_messages": round(size / plain, 3)}
+        )
+    )
 
 
 def bytes_of_messages(folder: Path, steps: int) -> int:

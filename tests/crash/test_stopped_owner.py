@@ -23,7 +23,7 @@ AT = "2026-01-01T00:00:00.000Z"
 CALLS = {"write": 8, "fdatasync": 4, "newfstatat": 20, "link": 1, "unlink": 3, "openat": 12, "flock": 2, "pwrite64": 1, "getdents64": 6}
 """System calls on the files of the session, and how many of each an owner makes at most."""
 
-SAMPLE = [("link", 1), ("unlink", 1), ("unlink", 2), ("write", 2), ("write", 4), ("fdatasync", 2), ("newfstatat", 5), ("newfstatat", 8)]
+SAMPLE = [("link", 1), ("unlink", 1), ("write", 2), ("write", 4), ("fdatasync", 2), ("newfstatat", 5), ("newfstatat", 8)]
 EVERY = [(call, number) for call, most in CALLS.items() for number in range(1, most + 1)]
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed, so nothing can be stopped at a call")

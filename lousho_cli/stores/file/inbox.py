@@ -14,8 +14,10 @@ import msgspec
 from lousho_cli.core.posts import check_same_post
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Post
+from lousho_cli.ports.log_store import FOLLOW_MS
 from lousho_cli.stores.file.layout import INBOX, make_folder, read_file, sync_folder, write_new
 
+FOLLOW = ".follow"
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}", re.ASCII)
 _decoder = msgspec.json.Decoder(Post)
 
@@ -108,6 +110,28 @@ def discard(folder: str, post_ids: Sequence[str]) -> None:
             os.unlink(f"{folder}/{INBOX}/{file_of(post_id)}")
         except (FileNotFoundError, NotADirectoryError):
             continue
+
+
+def touch_follow(folder: str) -> None:
+    """Leaves the time at which somebody looked on. Without the right to write nothing is left."""
+    inbox = f"{folder}/{INBOX}"
+    try:
+        if not os.path.isdir(folder):
+            return
+        make_folder(inbox)
+        file = os.open(f"{inbox}/{FOLLOW}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except PermissionError:
+        return
+    os.utime(file)
+    os.close(file)
+
+
+def followed(folder: str) -> bool:
+    """Whether somebody looked on in the last seconds."""
+    try:
+        return time.time() - os.stat(f"{folder}/{INBOX}/{FOLLOW}").st_mtime < FOLLOW_MS / 1000
+    except OSError:
+        return False
 
 
 def changed_at(folder: str) -> int:

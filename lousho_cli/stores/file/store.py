@@ -259,6 +259,15 @@ class FileStore:
         except OSError as error:
             raise storage_error(folder, error) from error
 
+    async def follow(self, log_id: str) -> None:
+        try:
+            inbox.touch_follow(self.layout.folder(log_id))
+        except OSError as error:
+            raise storage_error(self.layout.folder(log_id), error) from error
+
+    async def followed(self, log_id: str) -> bool:
+        return inbox.followed(self.layout.folder(log_id))
+
 
 def _own(claim: Claim) -> FileClaim:
     if not isinstance(claim, FileClaim):

@@ -1,0 +1,37 @@
+"""Parts of an answer in the log while it is being written, for who looks on from elsewhere.
+
+They are written only while somebody follows, at most one in 100 ms or 4 KiB, and never synced on
+their own account. The turn they become supersedes them.
+"""
+
+from __future__ import annotations
+
+from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import plain
+from lousho_cli.executor.session_log import SessionLog
+
+EVERY_S = 0.1
+AT_LEAST = 4096
+
+
+class Partials:
+    """The parts of one answer."""
+
+    def __init__(self, log: SessionLog) -> None:
+        self._log = log
+        self._text: list[str] = []
+        self._size = 0
+        self._last = log.clock.monotonic()
+
+    async def add(self, text: str) -> None:
+        """Takes a piece of text, and writes what came so far when it is time."""
+        self._text.append(text)
+        self._size += len(text)
+        now = self._log.clock.monotonic()
+        if now - self._last < EVERY_S and self._size < AT_LEAST:
+            return
+        self._last = now
+        if await self._log.store.followed(self._log.id):
+            piece = plain("".join(self._text))[0]
+            self._text, self._size = [], 0
+            await self._log.record(r.Partial(piece), durable=False)

@@ -1,0 +1,30 @@
+"""Carrying out an order for a caller who may leave: cancelling its task is an abort, saved before the task ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+from lousho_cli.executor.abort import AbortController, AbortSignal
+from lousho_cli.executor.events import Events, Listener
+from lousho_cli.executor.results import RunResult
+from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.ports.clock import Clock
+
+
+async def shielded(agent: RunAgent, order: Order, signal: AbortSignal | None, on_event: Listener | None, clock: Clock) -> RunResult:
+    """Carries out an order in a task of its own. Raises what ``carry_out`` raises."""
+    controller = AbortController()
+    forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal else lambda: None
+    events = Events(on_event, clock, order.place.session_id)
+    task = asyncio.ensure_future(carry_out(agent, order, controller, events, clock))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        controller.abort("cancelled")
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # the abort was saved or failed; the caller is told of neither, it has left
+        raise
+    finally:
+        forget()

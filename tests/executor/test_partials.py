@@ -1,0 +1,50 @@
+"""Parts of an answer reach the log only while somebody looks on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lousho_cli import Agent, AgentExecutor, FileStore
+from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import Message
+from lousho_cli.executor.partials import AT_LEAST
+from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, TextDelta
+
+PIECE = "x" * AT_LEAST
+
+
+class Talker:
+    """Streams three large pieces."""
+
+    name, model = "talker", "talker"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        for _ in range(3):
+            yield TextDelta(PIECE)
+        yield Answer(Message("assistant", PIECE * 3))
+
+
+@pytest.mark.parametrize("watched", [True, False])
+async def test_parts_are_written_while_somebody_follows(tmp_path: Path, watched: bool) -> None:
+    store = FileStore(tmp_path)
+    claim = await store.claim("talk", "host")  # the folder is there before anybody can look on
+    await store.release(claim)
+    if watched:
+        await store.follow("talk")
+    result = await AgentExecutor.execute(Agent("a"), "speak", Talker(), session_id="talk", checkpoint_store=store.checkpoints)
+    assert result.text == PIECE * 3
+    batches = (await store.read("talk")).batches
+    parts = [record.text for batch in batches for record in batch.records if isinstance(record, r.Partial)]
+    assert parts == ([PIECE] * 3 if watched else [])
+    loaded = await store.checkpoints.load("talk")
+    assert loaded is not None and [m.text for m in loaded.messages] == ["speak", PIECE * 3]
+
+
+async def test_looking_on_an_unknown_session_makes_nothing(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "store")
+    await store.follow("nobody")
+    assert not (tmp_path / "store").exists()
+    assert not await store.followed("nobody")
