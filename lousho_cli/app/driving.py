@@ -121,7 +121,7 @@ async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught:
         next=next_command(done, waits) + job.suffix,
         failure=failure,
         interrupted=caught.interrupted,
-        stopped=caught.stopped and result.stopped,
+        stopped=caught.stopped and done.status == "in-progress" and done.outcome is None,
         warnings=_notified(job, done, waits),
     )
 

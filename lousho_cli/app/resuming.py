@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
-from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
+from lousho_cli.app.driving import Job, Ran, Tell, done_of, drive, require_writable
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
-from lousho_cli.app.results import ResumeCheck
+from lousho_cli.app.results import ResumeCheck, RunDone
 from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
 from lousho_cli.core.resuming import Outlook, Verdict, outlook
@@ -22,7 +22,7 @@ from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.perform import tokens_of
-from lousho_cli.executor.results import RunResult
+from lousho_cli.executor.results import RunResult, result_of
 from lousho_cli.ports.log_store import LogStore
 
 Ahead = Callable[[ResumeCheck], None]
@@ -208,3 +208,10 @@ async def _execute(job: Job, order: ResumeOrder, signal: AbortSignal) -> RunResu
     )
 
 
+
+
+async def as_it_stands(order: ResumeOrder, session_id: str) -> RunDone:
+    """A session that has nothing to go on with, as the end of its run."""
+    store = open_store(order.choice.store, create=False)
+    assert store is not None, "the session was just read from it"
+    return done_of(result_of(session_id, (await load(store, session_id)).session))

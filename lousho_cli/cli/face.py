@@ -57,16 +57,24 @@ class Face:
             self.err.detail(f"store: {place.url} ({place.source}{', ' + place.where if place.where else ''})")
         return open_store(self.store, create=create)
 
-    def confirm(self, question: str, *, flag: str) -> bool:
+    def ask(self, question: str, *, options: Sequence[str] = (), hidden: bool = False) -> str:
+        """Asks for text on stderr. Only to be called where ``interactive`` says that somebody is there."""
+        import typer
+
+        offered = f" [{', '.join(options)}]" if options else ""
+        return str(typer.prompt(one_line(question + offered), hide_input=hidden, err=True))
+
+    def confirm(self, question: str, *, flag: str, no_input: bool = False) -> bool:
         """Asks on stderr; only where somebody is there to answer.
 
         Args:
             flag: the flag that answers in a script.
+            no_input: never ask, whoever is there.
 
         Raises:
             ConfigurationError: nobody can be asked; nothing was changed.
         """
-        if not self.interactive:
+        if no_input or not self.interactive:
             from lousho_cli.errors import ConfigurationError
 
             raise ConfigurationError(
@@ -96,18 +104,22 @@ class Face:
         """Reports an error: one line on stderr, or with ``--json`` an envelope on stdout."""
         message, code, hint = _said(error)
         if self.json and not self.out.wrote_document:
-            body = {
-                "code": code,
-                "message": self._hidden(message),
-                "hint": self._hidden(hint),
-                "retryable": bool(getattr(error, "retryable", False)),
-                "session": getattr(error, "session_id", None),
-                "step": getattr(error, "step", None),
-            }
-            self.out.document(self.command, {"error": body, "warnings": self.err.warnings})
+            self.out.document(self.command, {"error": self.error_body(error), "warnings": self.err.warnings})
         else:
             self.err.error(message, code, hint)
         self.err.traceback(error)
+
+    def error_body(self, error: BaseException) -> dict[str, Any]:
+        """An error as the envelope has it."""
+        message, code, hint = _said(error)
+        return {
+            "code": code,
+            "message": self._hidden(message),
+            "hint": self._hidden(hint),
+            "retryable": bool(getattr(error, "retryable", False)),
+            "session": getattr(error, "session_id", None),
+            "step": getattr(error, "step", None),
+        }
 
     def _hidden(self, text: str) -> str:
         from lousho_cli.app.secrets import hider

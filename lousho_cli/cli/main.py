@@ -15,17 +15,44 @@ from typing import Any
 import typer
 from typer.exceptions import Abort, TyperException
 
-from lousho_cli.cli.commands import config, delete, diff, doctor, follow, fsck, history, init, schema, show
+from lousho_cli.cli.commands import (
+    abort,
+    answer,
+    approve,
+    config,
+    delete,
+    diff,
+    doctor,
+    follow,
+    fork,
+    fsck,
+    history,
+    init,
+    pending,
+    reject,
+    resume,
+    schema,
+    show,
+)
 from lousho_cli.cli.commands import list as list_sessions
+from lousho_cli.cli.commands import run as run_agent
 from lousho_cli.cli.exits import Exit, code_of
 from lousho_cli.cli.face import Face
 from lousho_cli.cli.options import Command, Group
 from lousho_cli.cli.output import silence
 
 COMMANDS: dict[str, ModuleType] = {
+    "run": run_agent,
+    "resume": resume,
+    "pending": pending,
+    "approve": approve,
+    "reject": reject,
+    "answer": answer,
+    "abort": abort,
     "list": list_sessions,
     "history": history,
     "show": show,
+    "fork": fork,
     "diff": diff,
     "follow": follow,
     "delete": delete,

@@ -63,11 +63,12 @@ class Output:
         self.colour = colour
         self.terminal = stream is not None and stream.isatty()
         self.closed = stream is None
+        self.compact = False  # one line even on a terminal: the last line of a stream
         self.wrote_document = False
 
     def document(self, command: str, body: dict[str, Any]) -> None:
         """One envelope: schema, command, then ``body``. Pretty on a terminal, one line in a pipe."""
-        self._write(json_text({"schema": SCHEMA, "command": command, **body}, indent=2 if self.terminal else 0) + "\n")
+        self._write(json_text({"schema": SCHEMA, "command": command, **body}, indent=2 if self.terminal and not self.compact else 0) + "\n")
         self.wrote_document = True
 
     def raw_json(self, value: Any) -> None:

@@ -60,17 +60,17 @@ async def resume_after_approval(
     clock = chosen.pop("clock", SYSTEM_CLOCK)
     signal, on_event = chosen.pop("signal", None), chosen.pop("on_event", None)
     later = chosen.pop("approval_store", None) or approval_store
-    agent = agent_from(chosen.pop("agent", None) or stored.approval.snapshot.agent)
     business = chosen.pop("business_state", msgspec.UNSET)
-    settings = _settings(chosen, stored.approval.snapshot.max_steps)
-    ready = run_agent(agent, provider, registry_from(tool_registry), settings)
     place = _place(stored.approval, checkpoint_store, approval_store, later, clock)
-    order = Order(
-        place=place,
-        business_state=() if business is msgspec.UNSET else (business,),
-        answer=lambda session: _answer(session, decided, stored.approval, ready, clock.now()),
-    )
     try:
+        agent = agent_from(chosen.pop("agent", None) or stored.approval.snapshot.agent)
+        settings = _settings(chosen, stored.approval.snapshot.max_steps)
+        ready = run_agent(agent, provider, registry_from(tool_registry), settings)
+        order = Order(
+            place=place,
+            business_state=() if business is msgspec.UNSET else (business,),
+            answer=lambda session: _answer(session, decided, stored.approval, ready, clock.now()),
+        )
         if not place.native:
             await _take(stored, approval_store, decided.id)
         return await shielded(ready, order, signal, on_event, clock)

@@ -24,7 +24,6 @@ from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim
 from lousho_cli.stores.memory import MemoryClaim, MemoryStore
 
-
 _BEFORE = 0
 """The epoch of calls that some process before this one may have started."""
 

@@ -57,4 +57,5 @@ class Telling:
 
 def _turn(record: r.Turn) -> dict[str, Any]:
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in record.message.tool_calls]
-    return {"text": record.message.text, "tool_calls": calls, "finish_reason": record.finish_reason}
+    used = msgspec.to_builtins(record.usage) if record.usage else None
+    return {"text": record.message.text, "tool_calls": calls, "finish_reason": record.finish_reason, "usage": used}

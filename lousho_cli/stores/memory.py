@@ -30,8 +30,9 @@ from lousho_cli.errors import ConfigurationError, OwnershipLostError, SessionBus
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, Claim, Heads, LogRead, Owner
 
 if TYPE_CHECKING:
-    from lousho_cli.stores.views import ApprovalView, CheckpointView
     import asyncio
+
+    from lousho_cli.stores.views import ApprovalView, CheckpointView
 
 _SNAPSHOT_BYTES = 1_000_000
 

@@ -75,7 +75,7 @@ async def test_a_value_given_away_changes_nothing_stored(store: LogStore, batch:
 
 async def test_a_users_own_record_is_kept_as_it_came(store: LogStore, batch: MakeBatch) -> None:
     claim = await store.claim("trip", "here")
-    own = r.Foreign("acme.note", b'{"type":"acme.note","n":12345678901234567890123}')
+    own: Any = r.Foreign("acme.note", b'{"type":"acme.note","n":12345678901234567890123}')
     await store.append(claim, [batch(1, 1, r.Claimed("here"), own)])
     assert (await store.read("trip")).batches[0].records[1] == own
 

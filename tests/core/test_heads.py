@@ -87,7 +87,7 @@ def test_a_head_survives_being_written(log: list[list[Any]]) -> None:
 
 def test_an_ordinary_run_never_needs_the_transcript() -> None:
     turn = Message("assistant", "", (ToolCall("c1", "t"), ToolCall("c2", "t")))
-    log = [
+    log: list[list[Any]] = [
         [r.Created("a")],
         [r.InputReceived("i", (user("x"),)), r.RunStarted("i", instructions="be kind"), r.InputApplied("i")],
         [r.Turn(turn), r.Mark(1)],

@@ -69,7 +69,7 @@ class Job:
         """Runs the victim to its end or its death, behind the words ``before``."""
         words = [*before, sys.executable, *self._python, str(VICTIM), what, str(self.store), str(self.effects), "--replay", self.replay]
         done = subprocess.run(words, env=environment() | (env or {}), capture_output=True, text=True, timeout=60, check=False)
-        return Ran(done.returncode, tuple(tuple(line.split()) for line in done.stdout.splitlines()), done.stderr)
+        return ran_of(done)
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a ``lousho`` command on the store."""
@@ -91,6 +91,11 @@ class Job:
 
     def remove(self) -> None:
         shutil.rmtree(self.folder)
+
+
+def ran_of(done: subprocess.CompletedProcess[str]) -> Ran:
+    """What a process that ran the victim says of it."""
+    return Ran(done.returncode, tuple(tuple(line.split()) for line in done.stdout.splitlines()), done.stderr)
 
 
 def environment() -> dict[str, str]:

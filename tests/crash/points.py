@@ -39,6 +39,7 @@ class Sweep:
 
     def job(self, name: str) -> Job:
         folder = self.folder / name
+        shutil.rmtree(folder, ignore_errors=True)
         if self.template:
             shutil.copytree(self.template.folder, folder)
         return Job(folder, **self._job)
@@ -104,6 +105,19 @@ class Sweep:
             killed += 1
         return killed
 
+    def failing(self, call: str, number: int, fault: str) -> str | None:
+        """Lets one call fail, or this one and all behind it (``fault`` ends in ``+``); gives the code the caller got, None for none."""
+        job = self.job(f"{call}-{number}-{fault.strip('+')}")
+        ran = job.process(self.what, *strace(self.name(call), f"{fault.strip('+')}:when={number}{'+' if fault.endswith('+') else ''}"))
+        try:
+            code = code_of(ran)
+            self.check(job, ran)
+        except AssertionError as error:
+            error.add_note(f"{self.what!r} met {fault} at {call} number {number}; what it left is in {job.folder}")
+            raise
+        job.remove()
+        return code
+
     def find(self, call: str, wanted: Callable[[Evidence], bool]) -> Job:
         """The first job killed at such a call whose evidence is as wanted."""
         for number in self.numbers(call):
@@ -111,6 +125,16 @@ class Sweep:
             if ran.code == KILLED and wanted(look(job, ran.told)):
                 return job
         raise AssertionError("no point leaves what is wanted")
+
+
+def code_of(ran: Ran) -> str | None:
+    """The code of the error a caller got, None when there was none. Anything but one of our errors is a failure."""
+    assert "Traceback" not in ran.err, ran
+    assert ran.code in (0, 1), ran
+    codes = ran.all("error")
+    assert len(codes) == ran.code, ran
+    assert all(code.startswith("LOUSHO_") for code in codes), ran
+    return codes[0] if codes else None
 
 
 def at_once(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:

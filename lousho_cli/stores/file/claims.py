@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 
 from lousho_cli.core.versions import require_known
@@ -24,6 +25,7 @@ from lousho_cli.stores.file.layout import Layout, storage_error
 from lousho_cli.stores.file.scan import Scan
 
 _TRIES = 100
+_ASIDE = re.compile(r"\.claim-.*\.tmp|.*\.([0-9]+)\.tmp")
 
 
 def take(layout: Layout, log_id: str, host: str, ttl_ms: int, log_epoch: int) -> FileClaim:
@@ -69,6 +71,7 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
             return None
         for other in others:
             _unlink(owners.path_of(folder, other))
+        _sweep(folder, epoch)
         kept = True
         return FileClaim(log_id, folder, epoch, record, file)
     finally:
@@ -87,6 +90,14 @@ def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> int:
     if owners.expired(mtime, record.ttl_ms, now_ns):
         return mtime
     raise SessionBusyError(log_id, owners.owner_of(record, epoch).describe())
+
+
+def _sweep(folder: str, epoch: int) -> None:
+    """Removes what earlier owners and claimers were writing aside when they died."""
+    for name in os.listdir(folder):
+        aside = _ASIDE.fullmatch(name)
+        if aside and (int(aside[1]) < epoch if aside[1] else owners.lock_is_free(f"{folder}/{name}")):
+            _unlink(f"{folder}/{name}")
 
 
 def _mtime(folder: str, epoch: int) -> int:

@@ -93,10 +93,11 @@ def proven_gone(path: str, record: OwnerRecord) -> bool:
         return True
     if record.machine != machine_id():
         return False
-    return record.boot != boot_id() or _lock_is_free(path)
+    return record.boot != boot_id() or lock_is_free(path)
 
 
-def _lock_is_free(path: str) -> bool:
+def lock_is_free(path: str) -> bool:
+    """Whether no living process of this machine holds the file; so too when it is gone."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import decode_line
 from lousho_cli.errors import OwnershipLostError, StorageError
 from lousho_cli.stores.file import append, sync
+from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.store import FileStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -157,9 +159,15 @@ async def test_syncs_leave_the_loop_when_they_are_slow(
 ) -> None:
     import threading
 
+    gc.collect()  # claims that other tests left behind would be other sessions of this process
     threads: list[str] = []
     real = append.sync_now
-    monkeypatch.setattr(append, "sync_now", lambda claim: (threads.append(threading.current_thread().name), real(claim))[1])
+
+    def watched(claim: FileClaim) -> None:
+        threads.append(threading.current_thread().name)
+        real(claim)
+
+    monkeypatch.setattr(append, "sync_now", watched)
     monkeypatch.setattr(sync.average, "value", 0.0)
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])

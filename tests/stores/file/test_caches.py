@@ -11,6 +11,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import user
 from lousho_cli.domain.state import State
 from lousho_cli.stores.file import reading
+from lousho_cli.stores.file.scan import START, Position, Scan, scan
 from lousho_cli.stores.file.store import FileStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -63,8 +64,12 @@ async def test_a_claim_with_a_snapshot_reads_the_tail_alone_and_once(
 ) -> None:
     await filled(store, batch)
     scanned: list[int] = []
-    real = reading.scan
-    monkeypatch.setattr(reading, "scan", lambda data, start=reading.START: (scanned.append(len(data)), real(data, start))[1])
+
+    def counted(data: bytes, start: Position = START) -> Scan:
+        scanned.append(len(data))
+        return scan(data, start)
+
+    monkeypatch.setattr(reading, "scan", counted)
     fresh = FileStore(place)
     claim = await fresh.claim("trip", "here")
     state = await fresh.load_snapshot("trip")

@@ -1,0 +1,40 @@
+"""``lousho abort``: stop a run from outside."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lousho_cli.cli.exits import Exit
+from lousho_cli.cli.face import face_of
+from lousho_cli.cli.options import Session
+
+EXAMPLES = (
+    "lousho abort trip          asks its owner to stop; without an owner it is settled here",
+    "lousho abort trip --now    takes over from an owner that stays silent",
+)
+
+
+def run(
+    ctx: typer.Context,
+    session: Session,
+    now: Annotated[bool, typer.Option("--now", help="Take over from an owner that stays silent for its lease.")] = False,
+) -> int:
+    """Stop a run. Its open calls get cancelled results and it counts as aborted; resume by name goes on all the same."""
+    import asyncio
+
+    from lousho_cli.app.aborting import abort
+
+    face = face_of(ctx)
+    done = asyncio.run(abort(face.store, session, now=now))
+    face.answer(done, text=lambda: face.out.line(_said(done)), quiet=done.session)
+    return Exit.DONE
+
+
+def _said(done: Any) -> str:
+    if done.by is None:
+        return f"{done.session}: there is nothing to abort"
+    if done.outcome != "aborted":
+        return f"{done.session} came to its own end before it could be aborted: {done.outcome or done.status}"
+    return f"{done.session} was aborted {'by its owner' if done.by == 'owner' else 'here; nobody was driving it'}"

@@ -1,0 +1,81 @@
+"""``lousho answer``: answer a question of the model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lousho_cli.cli.face import Face, face_of
+from lousho_cli.cli.run_options import (
+    AgentFile,
+    AgentPaths,
+    Approval,
+    ApproveAll,
+    Format,
+    Interrupted,
+    MaxSteps,
+    Model,
+    NoInput,
+    NoResume,
+    OnDrift,
+)
+
+EXAMPLES = (
+    'lousho answer 7f3a "By train"    answers, then goes on with the run',
+    "lousho answer 7f3a               asks for the answer here; a secret is asked for hidden",
+    "lousho answer 7f3a -             reads the answer from standard input",
+)
+
+
+def run(
+    ctx: typer.Context,
+    approval: Approval,
+    value: Annotated[str | None, typer.Argument(metavar="[VALUE]", help="The answer; never a secret.")] = None,
+    no_resume: NoResume = False,
+    agent: AgentFile = None,
+    agents: AgentPaths = None,
+    max_steps: MaxSteps = None,
+    model: Model = None,
+    yes: ApproveAll = False,
+    on_drift: OnDrift = None,
+    interrupted: Interrupted = None,
+    no_input: NoInput = False,
+    output: Format = "text",
+) -> int:
+    """Answer a question of the model, and go on with the run at once. A secret is stored and told as [secret] alone."""
+    from lousho_cli.app.deciding import DecisionOrder, question_of
+    from lousho_cli.app.people import login_name
+    from lousho_cli.app.preparing import RunFlags
+    from lousho_cli.app.sync import run_now
+    from lousho_cli.cli.deciding import choice_of, decide
+
+    face = face_of(ctx)
+    waiting = run_now(lambda: question_of(face.store, approval))
+    said = _answer(face, waiting.wait, value, no_input=no_input)
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    choice = choice_of(face, agent, agents)
+    return decide(face, DecisionOrder(waiting.wait.id, "answer", said, (), not no_resume, flags, choice), output)
+
+
+def _answer(face: Face, wait: Any, value: str | None, *, no_input: bool) -> str | None:
+    """The answer: the argument, standard input, or what is typed here."""
+    from lousho_cli.cli.stdin import read_all
+    from lousho_cli.errors import ConfigurationError
+
+    secret = wait.kind == "secret"
+    if value == "-":
+        return read_all().strip("\n")
+    if value is not None and secret:
+        raise ConfigurationError(
+            "a secret must not be an argument: the shell keeps those",
+            field="value",
+            code="LOUSHO_SECRET_ARGUMENT",
+            hint=f"Type it when asked, or: … | lousho answer {wait.id} -",
+        )
+    if value is not None or wait.kind == "tool":
+        return value
+    if no_input or not face.interactive:
+        hint = f"… | lousho answer {wait.id} -" if secret else f'lousho answer {wait.id} "…"'
+        raise ConfigurationError("there is no terminal to ask on, and no answer was given", code="LOUSHO_USAGE", hint=f"Use: {hint}")
+    return face.ask(wait.question or wait.tool, options=wait.options, hidden=secret)

@@ -1,0 +1,60 @@
+"""``lousho approve``: let a call run that waits for a person."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lousho_cli.cli.face import face_of
+from lousho_cli.cli.run_options import (
+    AgentFile,
+    AgentPaths,
+    Approval,
+    ApproveAll,
+    Format,
+    Interrupted,
+    MaxSteps,
+    Model,
+    NoInput,
+    NoResume,
+    OnDrift,
+)
+
+EXAMPLES = (
+    "lousho approve 7f3a                   runs the call, then goes on with the run",
+    "lousho approve booking                the same by session",
+    "lousho approve 7f3a --edit args.json  runs it with these arguments instead",
+    "lousho approve 7f3a --no-resume       only records it; lousho resume goes on",
+)
+
+
+def run(
+    ctx: typer.Context,
+    approval: Approval,
+    edit: Annotated[str | None, typer.Option("--edit", metavar="FILE|-", help="JSON arguments in place of the model's.")] = None,
+    note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A note kept with the decision.")] = None,
+    no_resume: NoResume = False,
+    agent: AgentFile = None,
+    agents: AgentPaths = None,
+    max_steps: MaxSteps = None,
+    model: Model = None,
+    yes: ApproveAll = False,
+    on_drift: OnDrift = None,
+    interrupted: Interrupted = None,
+    no_input: NoInput = False,
+    output: Format = "text",
+) -> int:
+    """Let a call run that waits for a person, and go on with the run at once. What runs is exactly what was shown."""
+    from lousho_cli.app.deciding import DecisionOrder
+    from lousho_cli.app.json_input import parse_json, read_text
+    from lousho_cli.app.people import login_name
+    from lousho_cli.app.preparing import RunFlags
+    from lousho_cli.app.wiring import current_folder
+    from lousho_cli.cli.deciding import choice_of, decide
+
+    face = face_of(ctx)
+    edited = () if edit is None else (parse_json(read_text(edit, "--edit", current_folder()), "--edit"),)
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    choice = choice_of(face, agent, agents)
+    return decide(face, DecisionOrder(approval, "approve", note, edited, not no_resume, flags, choice), output)

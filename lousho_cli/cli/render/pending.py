@@ -1,0 +1,27 @@
+"""What waits for a person as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lousho_cli.cli.output import Output, json_text
+
+COLUMNS = ("ID", "SESSION", "TOOL", "ARGUMENTS", "DIGEST", "AGE", "EXPIRES")
+
+
+def pending_table(out: Output, items: Sequence[Any]) -> None:
+    """One row each; nothing when nothing waits."""
+    if items:
+        now = datetime.now(UTC)
+        out.table(COLUMNS, [_row(item, now) for item in items])
+
+
+def _row(item: Any, now: datetime) -> tuple[str, ...]:
+    from lousho_cli.app.moments import age
+
+    tool = "/".join((*item.path, item.tool))
+    said = item.question if item.question is not None else json_text(item.args)
+    options = f" [{', '.join(item.options)}]" if item.options else ""
+    return (item.id, item.session, tool, said + options, item.digest, age(item.created_at, now), item.expires_at or "-")

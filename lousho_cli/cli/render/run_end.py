@@ -1,0 +1,70 @@
+"""How a run came back, as text, as an envelope, and as an exit code. The last line on stderr goes on from here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lousho_cli.cli.exits import Exit, code_of, code_of_run
+from lousho_cli.cli.face import Face
+from lousho_cli.cli.render.progress import RunView
+
+_ENDS = {
+    "max-steps": "the run came to its limit of steps",
+    "budget-exceeded": "the run came to its limit of tokens",
+}
+
+
+def finish(face: Face, view: RunView, ran: Any) -> int:
+    """Shows a run that came back and gives its exit code."""
+    view.close()
+    done = ran.done
+    for warning in ran.warnings:
+        face.err.warning(warning)
+    if face.json:
+        failed = {"error": _failure(face, ran)} if ran.failure is not None else {}
+        face.out.document(face.command, {"data": done, **failed, "warnings": face.err.warnings})
+    elif done.text and (face.quiet or not view.streamed):
+        face.out.line(done.text)
+    face.out.flush()
+    talk(face, ran)
+    return exit_of(ran)
+
+
+def talk(face: Face, ran: Any) -> None:
+    """What stderr says at the end."""
+    done = ran.done
+    if ran.failure is not None:
+        body = _failure(face, ran)
+        face.err.error(body["message"], body["code"], body["hint"])
+        face.err.traceback(ran.failure)
+    elif ran.stopped:
+        face.err.note("stopped; everything up to here is saved")
+    elif done.outcome == "aborted":
+        face.err.note("aborted; everything up to here is saved")
+    elif done.approval_id is not None:
+        face.err.note(f"session {done.session} waits for a person; see: lousho pending")
+    elif done.finish_reason in _ENDS:
+        face.err.note(_ENDS[done.finish_reason])
+    face.err.note(ran.next)
+
+
+def _failure(face: Face, ran: Any) -> dict[str, Any]:
+    body = face.error_body(ran.failure)
+    told = ran.done.error
+    if told is not None and told.code:
+        body |= {"code": told.code, "message": told.message}
+    if body["code"] == "LOUSHO_TOOL_STOPPED_RUN":
+        body["hint"] = "The tool asked for this; its call has no result and runs again with the next resume."
+    return body | {"session": ran.done.session, "step": ran.done.steps}
+
+
+def exit_of(ran: Any) -> int:
+    """The exit code of a run that came back."""
+    done = ran.done
+    if ran.failure is not None:
+        return code_of(ran.failure)
+    if ran.stopped:
+        return Exit.STOPPED
+    if ran.interrupted and done.status == "in-progress":
+        return Exit.ABORTED
+    return code_of_run(done.status, done.finish_reason, done.outcome)

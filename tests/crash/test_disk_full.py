@@ -1,0 +1,93 @@
+"""A disk that is full, or fails: an error with a code, nothing acknowledged lost, and a resume once it works again."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+
+FAULTS = [
+    ("write", "error=ENOSPC"),
+    ("write", "error=ENOSPC+"),
+    ("write", "error=EIO"),
+    ("write", "retval=7"),  # a write that was cut short
+    ("pwrite64", "error=ENOSPC+"),
+    ("fdatasync", "error=EIO"),
+    ("fdatasync", "error=EIO+"),
+    ("fsync", "error=EIO"),
+    ("fsync", "error=EIO+"),
+    ("link", "error=ENOSPC+"),
+    ("rename", "error=ENOSPC+"),
+    ("unlink", "error=EIO"),
+    ("mkdir", "error=ENOSPC+"),
+    ("flock", "error=ENOLCK"),
+    ("pread64", "error=EIO"),
+]
+
+
+@needs_strace
+@pytest.mark.parametrize(("call", "fault"), FAULTS)
+def test_a_call_that_fails_is_an_error_with_a_code_and_loses_nothing(running: Any, points: Any, call: str, fault: str) -> None:
+    codes = points.at_once(lambda number: running.failing(call, number, fault), running.numbers(call))
+    assert codes
+
+
+@needs_strace
+@pytest.mark.parametrize("fault", ["error=ENOSPC", "error=EIO+", "retval=7"])
+def test_a_log_that_can_not_be_written_says_so(running: Any, points: Any, fault: str) -> None:
+    """Each write of the log itself must reach the caller; only that of a cache may fail in silence."""
+    job = running.job(f"log-{fault}")
+    ran = job.process("run", *points.strace("write", f"{fault.strip('+')}:when=3{'+' if fault.endswith('+') else ''}", job.log()))
+    assert points.code_of(ran) == "LOUSHO_STORAGE_FAILED"
+    assert "saved" in ran.told[0]
+    running.check(job, ran)
+
+
+ON_A_SMALL_DISK = """
+set -e
+mount -t tmpfs -o size={size}k tmpfs {folder}
+mkdir {folder}/job
+dd if=/dev/zero of={folder}/ballast bs=1k count={ballast} 2>/dev/null
+set +e
+{victim} run {folder}/job/.lousho {effects}
+code=$?
+cp -r {folder}/job/.lousho {kept}/.lousho 2>/dev/null
+rm {folder}/ballast
+exit $code
+"""
+
+
+def test_a_disk_that_gets_full_loses_nothing(tmp_path: Path, crash: Any, points: Any, running: Any) -> None:
+    """On a file system with a few pages left, where a write may also be cut short by the system itself."""
+    (tmp_path / "disk").mkdir()
+    probe = ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o size=64k tmpfs {tmp_path / 'disk'}"]
+    if shutil.which("unshare") is None or subprocess.run(probe, check=False, capture_output=True).returncode:
+        pytest.skip("may not mount a file system of its own")
+    codes = points.at_once(lambda pages: on_small_disk(tmp_path / f"pages-{pages}", pages, crash, points, running), range(16))
+    assert "LOUSHO_STORAGE_FAILED" in codes
+    assert None in codes
+
+
+def on_small_disk(folder: Path, pages: int, crash: Any, points: Any, running: Any) -> str | None:
+    size = 256
+    job = crash.Job(folder / "kept")
+    (folder / "disk").mkdir()
+    script = ON_A_SMALL_DISK.format(
+        size=size,
+        folder=folder / "disk",
+        ballast=size - 4 * pages,
+        victim=f"{sys.executable} {crash.VICTIM}",
+        effects=job.effects,
+        kept=job.folder,
+    )
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], env=crash.environment(), capture_output=True, text=True, check=False)
+    ran = crash.ran_of(done)
+    code: str | None = points.code_of(ran)
+    running.check(job, ran)
+    return code
