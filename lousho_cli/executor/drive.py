@@ -41,7 +41,7 @@ class Driver:
     def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal, events: Events, pauses: Pauses) -> None:
         self.log, self.agent, self.signal, self.events = log, agent, signal, events
         self._pauses = pauses
-        self._telling = Telling(events)
+        self._telling = Telling(events, log.session)
         self._models = ModelCalls(log, agent, signal, events)
         self._calls = Calls(log, agent, signal)
         self._consulted: dict[str, Consulted] = {}

@@ -8,16 +8,17 @@ from typing import Any
 import msgspec
 
 from lousho_cli.domain import records as r
+from lousho_cli.domain.session import Session
 from lousho_cli.executor.events import Events
 
 
 class Telling:
-    """Tells one run's events."""
+    """Tells one run's events, from where ``session`` stands."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, session: Session) -> None:
         self._events = events
-        self._names: dict[str, str] = {}
-        self._step = 0
+        self._names = {call.id: call.name for call in session.turn.calls} if session.turn else {}
+        self._step = session.step
 
     def tell(self, batches: Sequence[r.Batch], *, durable: bool) -> None:
         """Tells what was just written."""
@@ -36,6 +37,8 @@ class Telling:
                 self._step += 1
                 self._names = {call.id: call.name for call in record.message.tool_calls}
                 emit("step.done", step=self._step, cursor=seq, **_turn(record))
+            case r.RunStarted():
+                self._step = 0
             case r.Mark():
                 self._step = record.step
             case r.ToolStarted():

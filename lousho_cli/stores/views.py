@@ -10,6 +10,8 @@ import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.checkpoints import checkpoint_of, history_of, state_of_checkpoint
 from lousho_cli.core.fold import fold
@@ -61,8 +63,9 @@ class CheckpointView(_View):
         before = await self._session(session_id)
         state = state_of_checkpoint(checkpoint)
         kept = session_from(state)
-        # The ring and its numbering go on; everything else is what the checkpoint says.
+        # The ring and its numbering go on; everything else is what the checkpoint says. Fewer steps are another run's.
         f = Accumulator(kept)
+        f.run = msgspec.structs.replace(kept.run, number=max(before.run.number, 1) + (checkpoint.step_index < before.step))
         f.marks, f.last_mark, f.decided = Growing(before.marks), before.last_mark, dict(before.decided)
         base = state_from(f.freeze())
         step, limit = checkpoint.step_index, self.log_store.history_limit

@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,3 +155,171 @@ def waiting_records(approval: str = "7f3a9c1e2b4d", tool: str = "book_table", ar
         [r.Turn(Message("assistant", "", tool_calls=(call,)), "tool_calls"), r.Mark(1)],
         [r.WaitOpened(wait), r.Mark(1, "awaiting-approval", "awaiting-approval", approval)],
     ]
+
+
+# A project with a written model, and tools that count
+
+
+PROJECT_TOOLS = '''
+import os, time
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+def _note(word):
+    with open(HERE + "/counts.txt", "a") as file:
+        file.write(word + "\\n")
+
+def _tool(name):
+    def tool(n: int = 0) -> dict:
+        """Counts its starts and its ends; waits while a file called hold-NAME is there."""
+        _note("start " + name)
+        while os.path.exists(HERE + "/hold-" + name):
+            time.sleep(0.01)
+        _note("end " + name)
+        return {"tool": name, "n": n}
+    tool.__name__ = name
+    return tool
+
+a, b, c, d, e, gated, once = map(_tool, ("a", "b", "c", "d", "e", "gated", "once"))
+'''
+
+PROJECT_AGENT = '''
+import json, os
+import msgspec
+from lousho_cli import ScriptedProvider
+HERE = os.path.dirname(os.path.abspath(__file__))
+import project_tools as tools
+
+class Recorded:
+    """The written model; keeps each request, and refuses a transcript that does not pair up, as real ones do."""
+    name = model = "written"
+
+    async def stream(self, request):
+        from lousho_cli.core.transcript import check
+        assert check(request.messages) is None, check(request.messages)
+        line = {"messages": [msgspec.to_builtins(m) for m in request.messages], "tools": [t.name for t in request.tools],
+                "schemas": [t.schema for t in request.tools], "model": request.model}
+        with open(HERE + "/requests.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\\n")
+        with open(HERE + "/turns.json") as file:
+            script = ScriptedProvider(json.load(file))
+        async for event in script.stream(request):
+            yield event
+
+def runner(name):
+    return lambda args: getattr(tools, name)(**args)
+
+def agent_of(settings):
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+    made = [{"name": name, "description": name, "input": schema, "execute": runner(name),
+             "needs_approval": name in settings["gated"], "replay": "never" if name == "once" else None} for name in settings["tools"]]
+    made += settings["builtin"]
+    return {"name": "project", "prompt": "Count.", "provider": Recorded(), "tools": made, "policy": settings["policy"],
+            "durability": settings["durability"], "notify": settings["notify"]}
+
+with open(HERE + "/settings.json") as file:
+    agent = agent_of(json.load(file))
+'''
+
+
+class Project:
+    """A folder with an agent: its model answers from a list, its tools count their starts and ends in a file."""
+
+    def __init__(self, folder: Path, lousho: Lousho) -> None:
+        self.folder, self.lousho = folder, lousho
+
+    def write(
+        self,
+        *turns: Any,
+        tools: Sequence[str] = ("a", "b", "c"),
+        gated: Sequence[str] = (),
+        builtin: Sequence[str] = (),
+        policy: dict[str, Any] | None = None,
+        durability: dict[str, Any] | None = None,
+        notify: Sequence[str] = (),
+    ) -> None:
+        """Writes the agent. A turn is a text, a list of tool names to call with ids ``call_NAME``, or an entry of a script."""
+        entries = [_turn(turn) for turn in turns]
+        settings = {
+            "tools": list(tools),
+            "gated": list(gated),
+            "builtin": list(builtin),
+            "policy": {"tool_concurrency": 1} | (policy or {}),
+            "durability": {"retry": False} | (durability or {}),
+            "notify": list(notify),
+        }
+        for name in [name for name in sys.modules if name.startswith("lousho_agent_")]:
+            del sys.modules[name]
+        sys.modules.pop("project_tools", None)
+        (self.folder / "turns.json").write_text(json.dumps(entries))
+        (self.folder / "settings.json").write_text(json.dumps(settings))
+        (self.folder / "project_tools.py").write_text(PROJECT_TOOLS)
+        (self.folder / "agent.py").write_text(PROJECT_AGENT)
+
+    def run(self, *args: str) -> Ran:
+        return self.lousho("run", "agent.py", *args)
+
+    def messages(self, session: str) -> Any:
+        return self.lousho("show", session, "--json").data["messages"]
+
+    def log(self, session: str) -> bytes:
+        return (self.folder / ".lousho" / "sessions" / session / "log.jsonl").read_bytes()
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Starts and ends of each tool that was started."""
+        file = self.folder / "counts.txt"
+        words = file.read_text().split("\n") if file.exists() else []
+        names = {word.split(" ")[1] for word in words if word}
+        return {name: (words.count(f"start {name}"), words.count(f"end {name}")) for name in sorted(names)}
+
+    @property
+    def requests(self) -> list[Any]:
+        """What the model was asked, each request whole."""
+        file = self.folder / "requests.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def hold(self, tool: str) -> None:
+        (self.folder / f"hold-{tool}").touch()
+
+    def let_go(self, tool: str) -> None:
+        (self.folder / f"hold-{tool}").unlink()
+
+    def until(self, fact: Callable[[], Any], seconds: float = 20.0) -> Any:
+        """Waits for a fact and gives it."""
+        end = time.monotonic() + seconds
+        while not (found := fact()):
+            assert time.monotonic() < end, "it never came true"
+            time.sleep(0.01)
+        return found
+
+    def until_started(self, tool: str, times: int = 1) -> None:
+        self.until(lambda: self.counts.get(tool, (0, 0))[0] >= times)
+
+
+def _turn(turn: Any) -> Any:
+    if isinstance(turn, list) and all(isinstance(name, str) for name in turn):
+        return {"tool_calls": [{"name": name, "args": {"n": number}, "id": f"call_{name}"} for number, name in enumerate(turn)]}
+    return turn
+
+
+@pytest.fixture
+def project(folder: Path, lousho: Lousho) -> Project:
+    return Project(folder, lousho)
+
+
+@pytest.fixture
+def spawn(folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Begins a command line in a process of its own, which goes on while the test does."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin(*args: str, **options: Any) -> subprocess.Popen[str]:
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "text": True} | options
+        command = [sys.executable, "-m", "lousho_cli", *args]
+        running.append(subprocess.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, **options))
+        return running[-1]
+
+    yield begin
+    for one in running:
+        if one.poll() is None:
+            one.kill()
+        one.communicate()

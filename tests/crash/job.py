@@ -196,9 +196,12 @@ def _sound(batches: Sequence[r.Batch]) -> None:
 async def _readable(job: Job, batches: Sequence[r.Batch], session: Session) -> None:
     """What a person would look with works, and says the same as the log."""
     store = FileStore(job.store)
-    listed = {head.id: head for head in (await store.heads()).heads}
-    assert not (await store.heads()).damaged
-    assert not [finding for finding in await fsck(store) if finding.serious]
+    heads = await store.heads()
+    listed = {head.id: head for head in heads.heads}
+    # A log in which nothing is whole, cut within its first line, is named and not passed over: who knows what it was.
+    nothing = not batches and job.log().exists() and bool(job.log().stat().st_size)
+    assert [name for name, _ in heads.damaged] == ([job.session] if nothing else [])
+    assert {finding.kind for finding in await fsck(store) if finding.serious} == ({"unreadable"} if nothing else set())
     assert state_from(await read_session(store, job.session)) == state_from(session)
     if not batches:
         assert job.session not in listed

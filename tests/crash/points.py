@@ -16,7 +16,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from crash_job import SESSION, Evidence, Job, Ran, commands_work, compare, fork_leaves_source_alone, look, nothing_again
+from crash_job import (  # type: ignore[import-not-found]  # conftest loads it under this name
+    SESSION,
+    Evidence,
+    Job,
+    Ran,
+    commands_work,
+    compare,
+    fork_leaves_source_alone,
+    look,
+    nothing_again,
+)
 
 KILLED = -9
 
@@ -25,7 +35,7 @@ READING = ("read", "pread64", "lseek", "newfstatat", "getdents64")
 OTHER_NAMES = {"link": "linkat", "rename": "renameat", "unlink": "unlinkat", "mkdir": "mkdirat", "chmod": "fchmodat"}
 """What some calls are named on machines that have only the newer ones."""
 
-HARMLESS = {"fcntl", "fstat", "lstat", "stat", "statx", "ioctl", "readlink", "access", "getcwd", "epoll_ctl", "dup", "mmap", "fstatfs", "statfs"}
+HARMLESS = {"fcntl", "fstat", "lstat", "stat", "statx", "ioctl", "readlink", "access", "getcwd", "dup", "mmap", "fstatfs", "statfs"}
 """Calls that name a store's path and change nothing of it."""
 
 
@@ -97,7 +107,10 @@ class Sweep:
             asyncio.run(fork_leaves_source_alone(job))
 
     def every(self, call: str, step: int, thorough: int = 8) -> int:
-        """Every ``step``-th point, and with 1 on until the work ends by itself; gives how many. ``thorough``: how many share the slow looks."""
+        """Every ``step``-th point, and with 1 on until the work ends by itself; gives how many.
+
+        ``thorough``: the commands, which are slow, are tried at each so many-th of them.
+        """
         numbers = self.numbers(call)[::step]
         killed = sum(at_once(lambda at: self.point(call, at[1], thorough=at[0] % thorough == 0), enumerate(numbers)))
         while step == 1 and numbers and self.point(call, numbers[-1] + 1):

@@ -1,0 +1,155 @@
+"""Transient model errors (DESIGN 6.9): none retried unless asked; the count is in the log before the wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lousho_cli.core.retry import retry_transient_errors
+from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import Message
+from lousho_cli.errors import ProviderError
+from lousho_cli.ports.provider import TextDelta
+
+BUSY = ProviderError("busy", category="rate-limit", retryable=True)
+
+
+def failing(times: int, then: Any = "done", error: ProviderError = BUSY) -> Any:
+    """An entry that fails so often, in the life of the object."""
+    left = iter([error] * times)
+    return lambda request: next(left, then)
+
+
+async def test_nothing_is_retried_unless_asked(store: Any, bench: Any) -> None:
+    model = bench.Model(failing(1))
+    with pytest.raises(ProviderError):
+        await bench.run(store, model)
+    assert len(model.asked) == 1
+
+
+async def test_a_transient_error_is_retried_with_growing_waits(store: Any, bench: Any, clock: Any) -> None:
+    result = await bench.run(store, bench.Model(failing(3)), clock=clock, on_model_error=retry_transient_errors())
+    assert (result.text, clock.slept) == ("done", [1.5, 3.0, 6.0])
+    assert bench.shape(result.messages) == ["system:Be brief.", "user:go", "assistant:done"]
+
+
+async def test_the_wait_that_the_server_asks_for_is_kept(store: Any, bench: Any, clock: Any) -> None:
+    error = ProviderError("busy", category="rate-limit", retryable=True, retry_after_ms=7000)
+    await bench.run(store, bench.Model(failing(1, error=error)), clock=clock, on_model_error=retry_transient_errors())
+    assert clock.slept == [7.0]
+
+
+async def test_retries_end(store: Any, bench: Any, clock: Any) -> None:
+    model = bench.Model(failing(9))
+    with pytest.raises(ProviderError):
+        await bench.run(store, model, clock=clock, on_model_error=retry_transient_errors(max_retries=2))
+    assert (len(model.asked), len(clock.slept)) == (3, 2)
+
+
+async def test_what_no_retry_helps_is_not_retried(store: Any, bench: Any, clock: Any) -> None:
+    model = bench.Model(failing(1, error=ProviderError("no", category="auth-failure")))
+    with pytest.raises(ProviderError):
+        await bench.run(store, model, clock=clock, on_model_error=retry_transient_errors())
+    assert (len(model.asked), clock.slept) == (1, [])
+
+
+async def test_a_policy_may_be_a_function(store: Any, bench: Any, clock: Any) -> None:
+    asked: list[Any] = []
+
+    def policy(error: ProviderError, count: int, chance: float) -> int | None:
+        asked.append((error.category, count, chance))
+        return 250 if count < 1 else None
+
+    with pytest.raises(ProviderError):
+        await bench.run(store, bench.Model(failing(9)), clock=clock, on_model_error=policy)
+    assert asked == [("rate-limit", 0, 0.0), ("rate-limit", 1, 0.0)]
+    assert clock.slept == [0.25]
+
+
+async def test_the_count_is_in_the_log_before_the_wait(log_stores: Any, bench: Any, clock: Any) -> None:
+    seen: list[list[int]] = []
+
+    async def sleep(seconds: float) -> None:
+        batches = (await log_stores.again().log_store.read("s")).batches
+        seen.append([record.count for batch in batches for record in batch.records if isinstance(record, r.ModelRetry)])
+
+    clock.sleep = sleep
+    await bench.run(log_stores, bench.Model(failing(2)), clock=clock, on_model_error=retry_transient_errors())
+    assert seen == [[1], [1, 2]]
+
+
+async def test_the_count_survives_a_crash_in_the_wait(log_stores: Any, bench: Any, clock: Any) -> None:
+    async def die(seconds: float) -> None:
+        if len(clock.slept) == 1:
+            raise bench.Killed
+        clock.slept.append(seconds)
+
+    clock.sleep = die
+    await bench.dies(bench.run(log_stores, bench.Model(failing(9)), clock=clock, on_model_error=retry_transient_errors()))
+    clock.sleep = lambda seconds: type(clock).sleep(clock, seconds)
+    model = bench.Model(failing(9))
+    with pytest.raises(ProviderError):
+        await bench.run(log_stores.again(), model, text=[], clock=clock, on_model_error=retry_transient_errors())
+    assert len(model.asked) == 2, "two of three retries were used up before the crash"
+
+
+async def test_a_finished_tool_phase_is_progress(store: Any, bench: Any, box: Any, clock: Any) -> None:
+    box.tool("book")
+    model = bench.Model(failing(2, bench.Calls("book")), failing(2))
+    result = await bench.run(store, model, box.tools, clock=clock, on_model_error=retry_transient_errors(max_retries=2))
+    assert result.text == "done"
+
+
+async def test_whoever_names_a_failed_run_again_begins_its_tries_afresh(log_stores: Any, bench: Any, clock: Any) -> None:
+    """DESIGN 6.8."""
+    options = {"clock": clock, "on_model_error": retry_transient_errors(max_retries=1)}
+    with pytest.raises(ProviderError):
+        await bench.run(log_stores, bench.Model(failing(9)), **options)
+    result = await bench.run(log_stores.again(), bench.Model(failing(1)), text=[], **options)
+    assert result.text == "done"
+
+
+async def test_case_009_dropped_streams_leave_no_half_turn(store: Any, bench: Any, box: Any, clock: Any) -> None:
+    class Dropping(bench.Model):
+        left = 3
+
+        async def stream(self, request: Any) -> Any:
+            if self.left:
+                self.left -= 1
+                yield TextDelta("half an ans")
+                raise ProviderError("cut", category="network", retryable=True, partial=True)
+            async for event in super().stream(request):
+                yield event
+
+    box.tool("book")
+    model = Dropping(bench.Calls("book"), "done")
+    result = await bench.run(store, model, box.tools, clock=clock, on_model_error=retry_transient_errors())
+    assert bench.shape(result.messages)[1:] == ["user:go", "calls:c1", "result:c1", "assistant:done"]
+    assert (result.steps, box.ran) == (2, ["c1"])
+
+
+async def test_an_answer_that_never_ends_is_no_answer(store: Any, bench: Any) -> None:
+    class Endless(bench.Model):
+        async def stream(self, request: Any) -> Any:
+            yield TextDelta("half an ans")
+
+    with pytest.raises(ProviderError) as raised:
+        await bench.run(store, Endless())
+    assert (raised.value.category, raised.value.retryable) == ("network", True)
+    assert await store.saved() is None
+
+
+async def test_an_error_of_any_kind_from_a_provider_is_a_provider_error(store: Any, bench: Any) -> None:
+    with pytest.raises(ProviderError, match="KeyError"):
+        await bench.run(store, bench.Model(KeyError("choices")))
+
+
+async def test_a_failed_run_is_settled_as_failed_and_not_finished(log_stores: Any, bench: Any) -> None:
+    """DESIGN 6.8: ended is not erased."""
+    with pytest.raises(ProviderError):
+        await bench.run(log_stores, bench.Model(ProviderError("no key", category="auth-failure")))
+    head = await log_stores.again().log_store.head("s")
+    assert (head.outcome, head.error, head.status) == ("failed", "no key", "in-progress")
+    result = await bench.run(log_stores.again(), bench.Model("hello"), text=[])
+    assert (result.text, result.messages[-2]) == ("hello", Message(role="user", content="go"))
