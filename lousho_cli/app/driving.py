@@ -17,7 +17,7 @@ from lousho_cli.app.results import PendingItem, RunDone, RunFailure, usage_of
 from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.wiring import approvals_of, checkpoints_of
-from lousho_cli.errors import DamagedLogError, PropagatingToolError, ProviderError, SDKError, SessionAwaitingApprovalError
+from lousho_cli.errors import DamagedLogError, PropagatingToolError, ProviderError, SDKError, SessionAwaitingApprovalError, StorageError
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.approvals import resume_after_approval
 from lousho_cli.executor.events import Listener
@@ -79,6 +79,9 @@ async def drive(job: Job, start: Start) -> Ran:
         except (ProviderError, PropagatingToolError) as error:
             failure = error
             result = result_of(job.session_id, await read_session(job.store, job.session_id))
+        except StorageError as error:
+            error.hint = error.hint or f"What was saved stands; go on with: lousho resume {job.session_id}{job.suffix}"
+            raise
     return await ran_of(job, result, failure, caught)
 
 

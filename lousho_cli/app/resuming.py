@@ -208,8 +208,6 @@ async def _execute(job: Job, order: ResumeOrder, signal: AbortSignal) -> RunResu
     )
 
 
-
-
 async def as_it_stands(order: ResumeOrder, session_id: str) -> RunDone:
     """A session that has nothing to go on with, as the end of its run."""
     store = open_store(order.choice.store, create=False)

@@ -41,8 +41,8 @@ class InputFollower:
     def __init__(self, store: LogStore, session_id: str, input_id: str, listener: Listener) -> None:
         self._store, self._id, self._input = store, session_id, input_id
         self._fold = Accumulator()
-        self._telling = Telling(Events(listener, SYSTEM_CLOCK, session_id))
-        self._begun = False
+        self._events = Events(listener, SYSTEM_CLOCK, session_id)
+        self._telling: Telling | None = None
 
     @property
     def session(self) -> Session:
@@ -52,9 +52,10 @@ class InputFollower:
     async def advance(self) -> bool:
         """Reads what is new; True once the input is settled, was rejected, or waits for a person's decision."""
         for batch in (await self._store.read(self._id, after=self._fold.seq)).batches:
+            if self._telling is None and self._applied(batch.records):
+                self._telling = Telling(self._events, self.session)
             apply(self._fold, batch)
-            self._begun = self._begun or self._applied(batch.records)
-            if self._begun:
+            if self._telling is not None:
                 self._telling.tell((batch,), durable=True)
             if self._rests():
                 return True

@@ -15,10 +15,8 @@ def choice_of(face: Face, agent: str | None, agents: list[str] | None) -> Any:
     return AgentChoice(agent, tuple(agents or ()), face.store)
 
 
-def decide(face: Face, order: Any, output: str) -> int:
+async def decide(face: Face, order: Any, output: str) -> int:
     """Carries out a decision and gives the exit code: that of the run, or 0 where only the decision was recorded."""
-    import asyncio
-
     from lousho_cli.app.deciding import carry_out
     from lousho_cli.cli.render.outlook import say_ahead
     from lousho_cli.cli.render.progress import RunView
@@ -26,7 +24,7 @@ def decide(face: Face, order: Any, output: str) -> int:
 
     view = RunView(face, output)
     try:
-        decided = asyncio.run(carry_out(order, view.on_event, view.tell, lambda check: say_ahead(face, check)))
+        decided = await carry_out(order, view.on_event, view.tell, lambda check: say_ahead(face, check))
     except BaseException:
         view.stop()
         raise

@@ -69,4 +69,6 @@ def state_of_snapshot(snapshot: ExecutionSnapshot) -> State:
         agent_fingerprint=snapshot.agent_fingerprint,
         offered=agent.tools or (),
     )
-    return state_of_checkpoint(checkpoint, wait=pending)
+    state = state_of_checkpoint(checkpoint, wait=pending)
+    run = msgspec.structs.replace(state.runs[0], max_steps=snapshot.max_steps)
+    return msgspec.structs.replace(state, runs=(run,))

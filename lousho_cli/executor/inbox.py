@@ -7,6 +7,7 @@ removed only after the log has it; one the log has already is only removed.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import msgspec
 
@@ -28,13 +29,23 @@ class Inbox:
     def __init__(self, log: SessionLog, controller: AbortController) -> None:
         self._log, self._controller = log, controller
         self._watching: asyncio.Task[None] | None = None
+        self._taking = asyncio.Lock()
+        self._news = False
 
     async def take(self) -> bool:
-        """Records what was left; True when something new was."""
-        posts = await self._log.store.inbox(self._log.id)
-        if not posts:
-            return False
-        taken = False
+        """Records what was left; True when something new was recorded since this was last asked, by whomever."""
+        await self._take()
+        news, self._news = self._news, False
+        return news
+
+    async def _take(self) -> None:
+        # One at a time: who asks while the watcher is in the middle of a post must hear of it, not find it gone.
+        async with self._taking:
+            posts = await self._log.store.inbox(self._log.id)
+            if posts:
+                await self._record(posts)
+
+    async def _record(self, posts: Sequence[Post]) -> None:
         for post in posts:
             try:
                 records = self._records(post)
@@ -42,11 +53,10 @@ class Inbox:
                 records = (r.Note("post", f"post {post.id} could not be read and was dropped: {error}"),)
             if records:
                 await self._log.record(*records)
-                taken = True
+                self._news = True
             if post.kind == "abort" and records:
                 self._controller.abort()
         await self._log.store.discard(self._log.id, [post.id for post in posts])
-        return taken
 
     def _records(self, post: Post) -> tuple[r.Record, ...]:
         session = self._log.session
@@ -70,7 +80,7 @@ class Inbox:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
-            await self.take()
+            await self._take()
 
     async def stop(self) -> None:
         """Stops looking. Raises what a failed append in the background raised."""

@@ -32,9 +32,7 @@ class Fatal(msgspec.Struct, frozen=True):
     error: BaseException
 
 
-async def ask_model(
-    agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, estimate_in: int
-) -> r.Turn:
+async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, estimate_in: int) -> r.Turn:
     """One model call, streamed. Returns the whole answer as a turn.
 
     Raises:

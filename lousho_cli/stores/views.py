@@ -28,7 +28,7 @@ from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
 APPROVAL_LOG = "approval-"
-"""A pause of a run that has no session is kept in a log of its own, named so."""
+"""A pause of a run whose session is not in this store, or that has none, is kept in a log of its own, named so."""
 
 
 class _View:
@@ -111,7 +111,7 @@ class ApprovalView(_View):
         session = await self._session(log_id) if log_id else None
         if log_id is None or session is None or session.wait is None or not _waits(session, approval_id):
             return None
-        named = None if log_id.startswith(APPROVAL_LOG) else log_id
+        named = _session_of(log_id, session.wait)
         pending = pending_of(session.wait, named)
         return StoredApproval(pending, snapshot_of(session, pending, named))
 
@@ -133,7 +133,7 @@ class ApprovalView(_View):
                 continue
             session = await self._session(head.id)
             if session.wait is not None and not session.wait_taken:
-                found.append(pending_of(session.wait, None if head.id.startswith(APPROVAL_LOG) else head.id))
+                found.append(pending_of(session.wait, _session_of(head.id, session.wait)))
         return sorted(found, key=lambda pending: pending.created_at)
 
     async def _log_of(self, approval_id: str) -> str | None:
@@ -143,6 +143,11 @@ class ApprovalView(_View):
             if approval_id in head.decided:
                 return head.id
         return None
+
+
+def _session_of(log_id: str, wait: PendingApproval) -> str | None:
+    """The session that waits: the log's own, or, for a pause kept here for another store, the one it names."""
+    return (wait.session_id or None) if log_id.startswith(APPROVAL_LOG) else log_id
 
 
 def _waits(session: Session, approval_id: str) -> bool:

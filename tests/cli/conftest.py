@@ -160,8 +160,10 @@ def waiting_records(approval: str = "7f3a9c1e2b4d", tool: str = "book_table", ar
 # A project with a written model, and tools that count
 
 
-PROJECT_TOOLS = '''
-import os, time
+PROJECT_AGENT = '''
+import json, os, time
+import msgspec
+from lousho_cli import PropagatingToolError, ScriptedProvider
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 def _note(word):
@@ -179,15 +181,13 @@ def _tool(name):
     tool.__name__ = name
     return tool
 
-a, b, c, d, e, gated, once = map(_tool, ("a", "b", "c", "d", "e", "gated", "once"))
-'''
 
-PROJECT_AGENT = '''
-import json, os
-import msgspec
-from lousho_cli import ScriptedProvider
-HERE = os.path.dirname(os.path.abspath(__file__))
-import project_tools as tools
+def stopper(n: int = 0):
+    raise PropagatingToolError("out of order")
+
+TOOLS = {name: _tool(name) for name in ("a", "b", "c", "d", "e", "gated", "once")} | {"stopper": stopper}
+if os.path.exists(HERE + "/mended"):
+    TOOLS["stopper"] = _tool("stopper")
 
 class Recorded:
     """The written model; keeps each request, and refuses a transcript that does not pair up, as real ones do."""
@@ -206,7 +206,7 @@ class Recorded:
             yield event
 
 def runner(name):
-    return lambda args: getattr(tools, name)(**args)
+    return lambda args: TOOLS[name](**args)
 
 def agent_of(settings):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
@@ -249,10 +249,8 @@ class Project:
         }
         for name in [name for name in sys.modules if name.startswith("lousho_agent_")]:
             del sys.modules[name]
-        sys.modules.pop("project_tools", None)
         (self.folder / "turns.json").write_text(json.dumps(entries))
         (self.folder / "settings.json").write_text(json.dumps(settings))
-        (self.folder / "project_tools.py").write_text(PROJECT_TOOLS)
         (self.folder / "agent.py").write_text(PROJECT_AGENT)
 
     def run(self, *args: str) -> Ran:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -308,16 +309,14 @@ def test_case_200_a_closed_stdout_does_not_abort_the_run(project: Any, spawn: An
 
 
 def test_a_tool_that_stops_the_run_fails_it_and_its_call_runs_again(project: Any) -> None:
-    project.write(["a"], "done")
-    tools = project.folder / "project_tools.py"
-    before = tools.read_text()
-    tools.write_text(before + "\nfrom lousho_cli import PropagatingToolError\ndef a(n: int = 0):\n    raise PropagatingToolError('out of order')\n")
+    project.write(["stopper"], "done", tools=["stopper"])
     ran = project.run("Go", "-s", "s", "--json")
     assert ran.code == 1
     assert json.loads(ran.out)["error"]["message"] == "out of order"
-    project.write(["a"], "done")
+    (project.folder / "mended").touch()
+    project.write(["stopper"], "done", tools=["stopper"])
     assert project.lousho("resume", "s").code == 0
-    assert project.counts == {"a": (1, 1)}
+    assert project.counts == {"stopper": (1, 1)}
 
 
 def test_yes_approves_every_call_and_says_who(project: Any) -> None:
@@ -433,3 +432,29 @@ def test_a_pipe_gets_no_colour_and_no_spinner(process: Any, stream: str) -> None
 
 def test_standard_input_that_is_closed_is_no_input(process: Any) -> None:
     assert process("run", "trip", stdin=subprocess.DEVNULL).returncode == 0
+
+
+def test_a_store_that_fails_names_the_command_that_goes_on(project: Any, process: Any) -> None:
+    project.write(["a"], "done")
+    environ = {"LOUSHO_STORE": str(project.folder / ".lousho")}
+    limited = ["bash", "-c", 'ulimit -f 1; exec "$0" "$@"', sys.executable, "-m", "lousho_cli"]
+    text = "x" * 4000  # the log may not grow past 1 KiB
+    ran = subprocess.run(
+        [*limited, "run", "agent.py", text, "-s", "s"],
+        cwd=project.folder,
+        env=os.environ | environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert "LOUSHO_STORAGE_FAILED" in ran.stderr
+    assert "lousho resume s" in ran.stderr
+    assert project.run("Go", "-s", "s").code == 0
+
+
+def test_an_error_of_a_stream_is_its_last_line(lousho: Any) -> None:
+    (line,) = lousho("run", "agent.yaml", "Go", "--output", "ndjson").out.splitlines()
+    assert json.loads(line)["error"]["code"] == "LOUSHO_SPEC_NOT_FOUND"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.admit import admit
@@ -26,6 +27,10 @@ from lousho_cli.domain.codec import decode_line, encode_line
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.usage import CallUsage
+
+# A busy machine makes an example slow, not wrong.
+settings.register_profile("core", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("core")
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -179,12 +184,17 @@ class World:
         assert wait is not None
         self.tell(*answer_records(self.session, ApprovalDecision(id=wait.id, approved=approved), NOW))
 
-    def crash(self) -> None:
-        """The process dies; the next one reads the log."""
+    def crash(self, text: str | None = None) -> None:
+        """The process dies; the next one reads the log and goes on, perhaps with a further message."""
         self.forget()
         self.epoch += 1
         self.f = Accumulator(fold(self.log))
-        self.send(None)
+        self.send(text)
+
+    def leave(self) -> None:
+        """Somebody leaves an input for later."""
+        self.numbers += 1
+        self.tell(r.InputReceived(f"i{self.numbers}", (user(f"later {self.numbers}"),)))
 
     def abort(self) -> None:
         self.aborted = True
@@ -208,6 +218,8 @@ class World:
             can += [lambda: self.decide(approved=True), lambda: self.decide(approved=False)]
         if resting and not session.awaiting:
             can += [lambda: self.send("go"), lambda: self.send(f"n{self.numbers}"), lambda: self.send(None)]
+        if session.exists:
+            can += [lambda: self.crash(f"m{self.numbers}"), self.leave]
         if session.exists and not resting:
             can.append(self.abort)
         return can

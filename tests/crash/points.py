@@ -112,7 +112,7 @@ class Sweep:
         ``thorough``: the commands, which are slow, are tried at each so many-th of them.
         """
         numbers = self.numbers(call)[::step]
-        killed = sum(at_once(lambda at: self.point(call, at[1], thorough=at[0] % thorough == 0), enumerate(numbers)))
+        killed: int = sum(at_once(lambda at: self.point(call, at[1], thorough=at[0] % thorough == 0), enumerate(numbers)))
         while step == 1 and numbers and self.point(call, numbers[-1] + 1):
             numbers.append(numbers[-1] + 1)
             killed += 1

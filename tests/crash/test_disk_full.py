@@ -13,40 +13,32 @@ import pytest
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
 FAULTS = [
-    ("write", "error=ENOSPC"),
-    ("write", "error=ENOSPC+"),
-    ("write", "error=EIO"),
-    ("write", "retval=7"),  # a write that was cut short
-    ("pwrite64", "error=ENOSPC+"),
-    ("fdatasync", "error=EIO"),
-    ("fdatasync", "error=EIO+"),
-    ("fsync", "error=EIO"),
-    ("fsync", "error=EIO+"),
-    ("link", "error=ENOSPC+"),
-    ("rename", "error=ENOSPC+"),
-    ("unlink", "error=EIO"),
-    ("mkdir", "error=ENOSPC+"),
-    ("flock", "error=ENOLCK"),
-    ("pread64", "error=EIO"),
+    ("write", "error=ENOSPC", 5),
+    ("write", "error=ENOSPC+", 5),
+    ("write", "error=EIO", 5),
+    ("write", "retval=7", 5),  # a write that was cut short
+    ("fdatasync", "error=EIO", 3),
+    ("fdatasync", "error=EIO+", 3),
+    ("fsync", "error=EIO", 3),
+    ("fsync", "error=EIO+", 3),
+    ("link", "error=ENOSPC+", 2),
+    ("unlink", "error=EIO", 2),
+    ("mkdir", "error=ENOSPC+", 3),
+    ("flock", "error=ENOLCK", 2),
+    ("pread64", "error=EIO", 2),
+    ("pwrite64", "error=ENOSPC+", 0),  # that a claim was given back: a free lock says so too
+    ("rename", "error=ENOSPC+", 0),  # a head, which is a cache
 ]
+"""What fails, how (for good with a plus), and how many of its points must reach the caller at least."""
 
 
 @needs_strace
-@pytest.mark.parametrize(("call", "fault"), FAULTS)
-def test_a_call_that_fails_is_an_error_with_a_code_and_loses_nothing(running: Any, points: Any, call: str, fault: str) -> None:
+@pytest.mark.parametrize(("call", "fault", "least"), FAULTS)
+def test_a_call_that_fails_is_an_error_with_a_code_and_loses_nothing(running: Any, points: Any, call: str, fault: str, least: int) -> None:
     codes = points.at_once(lambda number: running.failing(call, number, fault), running.numbers(call))
     assert codes
-
-
-@needs_strace
-@pytest.mark.parametrize("fault", ["error=ENOSPC", "error=EIO+", "retval=7"])
-def test_a_log_that_can_not_be_written_says_so(running: Any, points: Any, fault: str) -> None:
-    """Each write of the log itself must reach the caller; only that of a cache may fail in silence."""
-    job = running.job(f"log-{fault}")
-    ran = job.process("run", *points.strace("write", f"{fault.strip('+')}:when=3{'+' if fault.endswith('+') else ''}", job.log()))
-    assert points.code_of(ran) == "LOUSHO_STORAGE_FAILED"
-    assert "saved" in ran.told[0]
-    running.check(job, ran)
+    assert set(codes) <= {None, "LOUSHO_STORAGE_FAILED"}
+    assert len(codes) - codes.count(None) >= least, codes
 
 
 ON_A_SMALL_DISK = """

@@ -17,8 +17,6 @@ from lousho_cli.stores.file.store import FileStore
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
-BLOCK = 64
-
 
 class Unsynced(NamedTuple):
     """A job killed with lines in its log that nobody was told of, its bytes, and the offset behind the last line that was told."""
@@ -50,9 +48,10 @@ def unsynced(running: Any, points: Any) -> list[Unsynced]:
 def lose(state: Unsynced, chance: random.Random) -> bytes:
     """Zeros in random blocks of the unsynced tail, which may also be shorter."""
     data = bytearray(state.data)
-    for begin in range(state.told, len(data), BLOCK):
-        if chance.random() < 0.5:
-            end = min(begin + BLOCK, len(data))
+    block, share = chance.choice([16, 64, 256]), chance.choice([0.05, 0.2, 0.5, 0.9])
+    for begin in range(state.told, len(data), block):
+        if chance.random() < share:
+            end = min(begin + block, len(data))
             data[begin:end] = bytes(end - begin)
     return bytes(data[: chance.randint(state.told, len(data))] if chance.random() < 0.3 else data)
 

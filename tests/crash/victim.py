@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import os
 import random
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,9 @@ from lousho_cli.tools.worker import worker
 SESSION = "trip"
 INPUT = "Go."
 CALLS = [("c1", "note"), ("c2", "threaded"), ("c3", "book"), ("c4", "threaded"), ("c5", "note")]
+BEHIND = {"c1": "c2"}
+"""A call that ends only once another has its result in the log: so there are results behind an unanswered call."""
+
 CROWD, CROWD_STEPS = 20, 5
 
 SCRIPT = [
@@ -64,9 +68,9 @@ class Effect:
     description = "Does something in the world."
     schema: Mapping[str, Any] = {"type": "object"}
 
-    def __init__(self, name: str, effects: Effects, replay: Any, *, needs_approval: bool = False, threaded: bool = False) -> None:
-        self.name, self.replay, self.needs_approval = name, replay, needs_approval
-        self._effects, self._threaded = effects, threaded
+    def __init__(self, name: str, effects: Effects, replay: Any, recorded: Mapping[str, asyncio.Event]) -> None:
+        self.name, self.replay, self.needs_approval = name, replay, name == "book"
+        self._effects, self._recorded = effects, recorded
 
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
         return args, ()
@@ -75,10 +79,12 @@ class Effect:
         return None
 
     async def call(self, args: Any, context: ToolContext) -> Any:
-        if self._threaded:
+        if self.name == "threaded":
             return await worker().run(lambda: self._do(context), brief=False)
         self._effects.line("start", context.session_id, context.tool_call_id)
         await asyncio.sleep(0)
+        if context.tool_call_id in BEHIND:
+            await self._recorded[BEHIND[context.tool_call_id]].wait()
         self._effects.line("end", context.session_id, context.tool_call_id)
         return {"did": context.tool_call_id}
 
@@ -117,11 +123,8 @@ class Person:
     def __init__(self, store: FileStore, effects: Effects, replay: Any, session: str = SESSION, script: Sequence[Any] = SCRIPT) -> None:
         self.store, self.session = store, session
         self._model = Model(script, effects, session)
-        self._tools = [
-            Effect("note", effects, replay),
-            Effect("threaded", effects, replay, threaded=True),
-            Effect("book", effects, replay, needs_approval=True),
-        ]
+        self._recorded: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._tools = [Effect(name, effects, replay, self._recorded) for name in ("note", "threaded", "book")]
 
     async def send(self, what: Any = INPUT) -> None:
         result = await AgentExecutor.execute(
@@ -146,6 +149,8 @@ class Person:
     async def go_on(self, what: Any = INPUT) -> None:
         """Whatever is there, to its end."""
         session = await read_session(self.store, self.session)
+        for call in session.turn.results if session.turn else ():
+            self._recorded[call].set()
         while not session.ended:
             if session.wait is not None:
                 await self.approve(session.wait.id)
@@ -156,6 +161,8 @@ class Person:
     def _told(self, event: Event) -> None:
         if event.type == "step.saved":
             tell("saved", event.cursor, self.session)
+        elif event.type in ("tool.done", "tool.error"):
+            self._recorded[event.data["id"]].set()
         elif event.type == "approval.requested":
             tell("approval", event.data["approval"]["id"])
 

@@ -303,6 +303,14 @@ class Bench:
         )
 
     @staticmethod
+    async def paused(stores: Stores, box: Box, *calls: Any, **options: Any) -> str:
+        """Runs one turn of these calls up to its pause; gives the approval's id."""
+        result = await Bench.run(stores, Model(Calls(*calls)), box.tools, **options)
+        assert result.finish_reason == "awaiting-approval"
+        assert result.approval_id is not None
+        return result.approval_id
+
+    @staticmethod
     async def dies(running: Awaitable[Any]) -> None:
         """Runs until the process dies there."""
         with pytest.raises(Killed):

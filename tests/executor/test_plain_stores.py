@@ -272,3 +272,54 @@ async def test_a_record_that_can_not_be_read_is_a_storage_error(stores: Any, ben
     with pytest.raises(SDKError) as raised:
         await bench.run(stores, bench.Model("hello"))
     assert raised.value.code == "LOUSHO_STORAGE_FAILED"
+
+
+@pytest.fixture(params=["custom", "other log store"])
+def mixed(request: pytest.FixtureRequest, bench: Any) -> Any:
+    """Checkpoints kept in one place and approvals in a log store that is another."""
+    kept, paused = (bench.custom() if request.param == "custom" else bench.memory()), bench.memory()
+
+    def again() -> Any:
+        stores = kept.again()
+        stores.approvals, stores.again = paused.approvals, again
+        return stores
+
+    return again()
+
+
+async def test_approvals_in_another_log_store_lead_back_to_their_session(mixed: Any, bench: Any, box: Any) -> None:
+    box.tool("book")
+    box.tool("pay", needs_approval=True)
+    first = await bench.run(mixed, bench.Model(bench.Calls("book", "pay", "book")), box.tools, max_steps=2, business_state={"k": 1})
+    (pending,) = await mixed.approvals.list()
+    assert (pending.id, pending.session_id) == (first.approval_id, "s")
+    model = bench.Model(None, bench.Calls("book"), "too late")
+    result = await bench.decide(mixed.again(), first.approval_id, model, box.tools)
+    assert (result.session_id, result.finish_reason, result.business_state) == ("s", "max-steps", {"k": 1})
+    assert box.ran == ["c1", "c2", "c3", "c4"]
+    assert (await mixed.saved()).status == "finished"
+    assert await mixed.approvals.list() == []
+
+
+async def test_an_approval_in_another_log_store_waits_again_when_refused(mixed: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    first = await bench.run(mixed, bench.Model(bench.Calls("pay")), box.tools)
+    options = {"on_agent_drift": "error"}
+    other = options | {"agent": {"name": "agent", "prompt": "Be long."}}
+    with pytest.raises(AgentDriftError):
+        await bench.decide(mixed.again(), first.approval_id, bench.Model(), box.tools, options=other)
+    assert [one.id for one in await mixed.approvals.list()] == [first.approval_id]
+    result = await bench.decide(mixed.again(), first.approval_id, bench.Model(None, "paid"), box.tools, options=options)
+    assert (result.text, (await mixed.saved()).status) == ("paid", "finished")
+    with pytest.raises(NotFoundError):
+        await bench.decide(mixed.again(), first.approval_id, bench.Model(), box.tools)
+
+
+async def test_a_run_without_a_session_keeps_its_budget_over_a_pause(log_stores: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    options = {"session_id": None, "checkpoint_store": None, "max_steps": 2}
+    first = await bench.run(log_stores, bench.Model(bench.Calls("pay")), box.tools, **options)
+    model = bench.Model(None, bench.Calls("pay"), "too late")
+    second = await bench.decide(log_stores.again(), first.approval_id, model, box.tools, keep=False)
+    result = await bench.decide(log_stores.again(), second.approval_id, model, box.tools, keep=False)
+    assert (result.finish_reason, result.steps, box.ran) == ("max-steps", 2, ["c1", "c2"])

@@ -44,18 +44,28 @@ def run(
     output: Format = "text",
 ) -> int:
     """Answer a question of the model, and go on with the run at once. A secret is stored and told as [secret] alone."""
-    from lousho_cli.app.deciding import DecisionOrder, question_of
+    import asyncio
+
+    from lousho_cli.app.deciding import DecisionOrder
     from lousho_cli.app.people import login_name
     from lousho_cli.app.preparing import RunFlags
-    from lousho_cli.app.sync import run_now
-    from lousho_cli.cli.deciding import choice_of, decide
+    from lousho_cli.cli.deciding import choice_of
 
     face = face_of(ctx)
-    waiting = run_now(lambda: question_of(face.store, approval))
-    said = _answer(face, waiting.wait, value, no_input=no_input)
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
-    choice = choice_of(face, agent, agents)
-    return decide(face, DecisionOrder(waiting.wait.id, "answer", said, (), not no_resume, flags, choice), output)
+    order = DecisionOrder(approval, "answer", value, (), not no_resume, flags, choice_of(face, agent, agents))
+    return asyncio.run(_ask_and_decide(face, order, output, no_input=no_input))
+
+
+async def _ask_and_decide(face: Face, order: Any, output: str, *, no_input: bool) -> int:
+    from msgspec.structs import replace
+
+    from lousho_cli.app.deciding import question_of
+    from lousho_cli.cli.deciding import decide
+
+    wait = (await question_of(face.store, order.id)).wait
+    said = _answer(face, wait, order.note, no_input=no_input)
+    return await decide(face, replace(order, id=wait.id, note=said), output)
 
 
 def _answer(face: Face, wait: Any, value: str | None, *, no_input: bool) -> str | None:

@@ -46,6 +46,8 @@ def run(
     output: Format = "text",
 ) -> int:
     """Let a call run that waits for a person, and go on with the run at once. What runs is exactly what was shown."""
+    import asyncio
+
     from lousho_cli.app.deciding import DecisionOrder
     from lousho_cli.app.json_input import parse_json, read_text
     from lousho_cli.app.people import login_name
@@ -57,4 +59,4 @@ def run(
     edited = () if edit is None else (parse_json(read_text(edit, "--edit", current_folder()), "--edit"),)
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
     choice = choice_of(face, agent, agents)
-    return decide(face, DecisionOrder(approval, "approve", note, edited, not no_resume, flags, choice), output)
+    return asyncio.run(decide(face, DecisionOrder(approval, "approve", note, edited, not no_resume, flags, choice), output))

@@ -13,8 +13,8 @@ from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Format
 
 EXAMPLES = (
     "lousho fork trip --from-step 1                       a copy as of step 1, as trip.fork-1",
-    "lousho fork trip --from-step 1 --tool-result 'call_weather={\"forecast\":\"rain\"}' --run",
-    '                                                     what if it rained? and on with it',
+    'lousho fork trip --from-step 1 --tool-result \'call_weather={"forecast":"rain"}\' --run',
+    "                                                     what if it rained? and on with it",
     'lousho fork trip@2 --append-input "And by bike?"     another question at the end of step 2',
 )
 

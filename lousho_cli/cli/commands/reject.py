@@ -43,6 +43,8 @@ def run(
     output: Format = "text",
 ) -> int:
     """Keep a call from running that waits for a person, and go on with the run at once. Declines a question, too."""
+    import asyncio
+
     from lousho_cli.app.deciding import DecisionOrder
     from lousho_cli.app.people import login_name
     from lousho_cli.app.preparing import RunFlags
@@ -51,4 +53,4 @@ def run(
     face = face_of(ctx)
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
     choice = choice_of(face, agent, agents)
-    return decide(face, DecisionOrder(approval, "reject", reason, (), not no_resume, flags, choice), output)
+    return asyncio.run(decide(face, DecisionOrder(approval, "reject", reason, (), not no_resume, flags, choice), output))
