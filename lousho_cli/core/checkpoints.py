@@ -104,7 +104,6 @@ def _run_of(checkpoint: Checkpoint) -> Run:
         start=_run_start(checkpoint),
         fingerprint=fingerprint,
         offered=checkpoint.offered or tuple(sorted(fingerprint.tools) if fingerprint else ()),
-        model=fingerprint.model if fingerprint else None,
         agent_id=checkpoint.agent_id,
         config=checkpoint.run_config,
     )

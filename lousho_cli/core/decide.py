@@ -50,14 +50,15 @@ class AgentFacts(msgspec.Struct, frozen=True):
 class Live(msgspec.Struct, frozen=True):
     """What deciding needs to know of this process.
 
-    in_flight: ids of the calls it is running; ``consulted`` what approval functions said; ``salt`` makes
-    new ids this process's own; ``calling_model`` while an answer is on its way.
+    in_flight: ids of the calls it is running; ``consulting`` of those whose approval function is being asked,
+    ``consulted`` what such functions said; ``salt`` makes new ids this process's own; ``calling_model`` while an answer is on its way.
     aborted: the user's abort. stopping: a stop that another process will go on from, or a fatal error.
     """
 
     now: str
     salt: str = ""
     in_flight: frozenset[str] = frozenset()
+    consulting: frozenset[str] = frozenset()
     consulted: Mapping[str, gate.Consulted] = {}
     calling_model: bool = False
     aborted: bool = False
@@ -213,12 +214,12 @@ def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> I
                 running += 1
                 yield RunCall(call, args, rerun=cut)
                 continue
-            case gate.Consult(args):
+            case gate.Consult(args) if call.id not in live.consulting:
                 yield ConsultTool(call, args)
             case gate.Ask() if not running:
                 yield Write(_pause(session, call, verdict, agent, live))
             case _:
-                pass  # a pause waits for the calls in front of it
+                pass  # a pause waits for the calls in front of it, a question to the tool for its answer
         return
 
 

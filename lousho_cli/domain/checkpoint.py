@@ -18,7 +18,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The whole transcript of a run plus its step count, usage, state and status.
 
     ``messages`` ends with input that is queued behind unanswered calls. ``decisions``
-    holds what a person decided on calls of the open turn that have no result yet.
+    holds what a person decided on calls of the open turn that have no result yet. ``started`` names
+    the calls known to have been begun: None where that was not kept, so each may have been.
     Fields a store read from an older record are filled with their defaults.
     """
 
@@ -38,6 +39,7 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     run_config: Any = None
     offered: tuple[str, ...] = ()
     decisions: dict[str, ApprovalDecision] = {}
+    started: tuple[str, ...] | None = None
     metadata: dict[str, Any] | None = None
 
 

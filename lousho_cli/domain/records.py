@@ -119,7 +119,8 @@ class RunStarted(_Record, frozen=True, gc=False, tag="lousho.run_started"):
     """A run begins: steps, usage and calls count from zero.
 
     ``offered`` names the tools the model is offered; ``replay`` is the default for a call
-    that was cut; ``instructions`` is the system message of a session's first run.
+    that was cut; ``instructions`` is the system message of a session's first run; ``model`` the agent's
+    own, None where it takes the provider's.
     """
 
     input_id: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from lousho_cli.core.decide import Effect, RunCall, cancel
 from lousho_cli.core.gate import effective_replay
@@ -32,7 +33,6 @@ class Calls:
         self._tasks: dict[asyncio.Task[Outcome | None], ToolCall] = {}
         self._finished: list[Outcome] = []
         self._inline: Interruptible[Outcome | None] = Interruptible()
-        self._inline_call: ToolCall | None = None
         self._notes: set[asyncio.Task[None]] = set()
         self._told_abort = False
         self._deadline: float | None = None
@@ -55,15 +55,14 @@ class Calls:
             task = asyncio.create_task(run_call(self._agent, effect, context))
             self._tasks[task] = effect.call
             return
-        self._inline_call = effect.call
         forget = self._signal.on_abort(self._give_up_inline_after_grace)
         try:
             outcome = await self._inline.run(run_call(self._agent, effect, context))
         finally:
             forget()
         if outcome == INTERRUPTED:
-            outcome = None if self._signal.recoverable else cancel(effect.call)
-        if outcome is not None:
+            self._give_up(effect.call)
+        elif outcome is not None:
             self._finished.append(outcome)
         await self._noted()
 
@@ -79,22 +78,24 @@ class Calls:
         outcomes, self._finished = self._finished, []
         return outcomes
 
-    async def some(self) -> Sequence[Outcome]:
-        """Waits until at least one call ended, or the signal fired; gives what ended."""
-        while not (outcomes := self.finished()) and self._tasks:
+    async def some(self, others: Collection[asyncio.Future[Any]] = ()) -> Sequence[Outcome]:
+        """Waits until at least one call, or one of ``others``, ended, or the signal fired; gives the calls that ended."""
+        while not (outcomes := self.finished()) and (self._tasks or others) and not any(other.done() for other in others):
             if self._signal.aborted and self._told_abort:
+                if not self._tasks:
+                    break
                 await self._rest_within_grace()
-            elif not await self._wait_for_one():
+            elif not await self._wait_for_one(others):
                 return ()
         await self._noted()
         return outcomes
 
-    async def _wait_for_one(self) -> bool:
+    async def _wait_for_one(self, others: Collection[asyncio.Future[Any]]) -> bool:
         """Waits for one call or the signal; False when it was the signal, told once."""
         fired = asyncio.get_running_loop().create_future()
         forget = self._signal.on_abort(lambda: None if fired.done() else fired.set_result(None))
         try:
-            await asyncio.wait([*self._tasks, fired], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*self._tasks, *others, fired], return_when=asyncio.FIRST_COMPLETED)
         finally:
             forget()
             fired.cancel()
@@ -115,18 +116,24 @@ class Calls:
                 task.cancel()
             await asyncio.wait(late, timeout=1)
             for task in late:
-                call = self._tasks.pop(task)
-                if not self._signal.recoverable:
-                    self._finished.append(cancel(call))
+                if task.done():
+                    self._collect(task)
+                else:
+                    self._give_up(self._tasks.pop(task))
 
     def _collect(self, task: asyncio.Task[Outcome | None]) -> None:
         call = self._tasks.pop(task)
         if task.cancelled():
-            self._finished.append(cancel(call))
+            self._give_up(call)
             return
         outcome = task.result()
         if outcome is not None:
             self._finished.append(outcome)
+
+    def _give_up(self, call: ToolCall) -> None:
+        """A call that did not end in time: cancelled on an abort, left as it is on a stop."""
+        if not self._signal.recoverable:
+            self._finished.append(cancel(call))
 
     def _context(self, effect: RunCall) -> ToolContext:
         call = effect.call

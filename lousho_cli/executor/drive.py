@@ -17,16 +17,16 @@ import asyncio
 from collections.abc import Sequence
 
 from lousho_cli.core.decide import CallModel, ConsultTool, Effect, Live, Rest, RunCall, settled
-from lousho_cli.core.gate import Consulted
 from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.calls import Calls
+from lousho_cli.executor.consults import Consults
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.model_calls import ModelCalls
 from lousho_cli.executor.pauses import Pauses
-from lousho_cli.executor.perform import Fatal, consult
+from lousho_cli.executor.perform import Fatal
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.executor.telling import Telling
@@ -44,7 +44,7 @@ class Driver:
         self._telling = Telling(events, log.session)
         self._models = ModelCalls(log, agent, signal, events)
         self._calls = Calls(log, agent, signal)
-        self._consulted: dict[str, Consulted] = {}
+        self._consults = Consults(agent)
         self._failure: BaseException | None = None
         self._failed_at = 0
         self._salt = log.clock.new_id()
@@ -78,7 +78,8 @@ class Driver:
             now=self.log.clock.now(),
             salt=self._salt,
             in_flight=self._calls.in_flight,
-            consulted=self._consulted,
+            consulting=self._consults.asking,
+            consulted=self._consults.answers,
             calling_model=self._calling_model,
             aborted=signal.aborted and not signal.recoverable,
             stopping=signal.recoverable or self._failure is not None,
@@ -103,11 +104,16 @@ class Driver:
             return await self._call_model(first)
         for effect in effects:
             if isinstance(effect, RunCall):
-                await self._calls.start(effect, alone=len(effects) == 1)
+                await self._calls.start(effect, alone=len(effects) == 1 and not self._consults.futures)
             elif isinstance(effect, ConsultTool):
-                self._consulted[effect.call.id] = await consult(self.agent, effect)
-                return self._outcomes(self._calls.finished())
-        return self._outcomes(await self._calls.some())
+                self._consults.ask(effect)
+                if effect.call.id in self._consults.answers:
+                    return self._outcomes(self._calls.finished())
+        outcomes = await self._calls.some(self._consults.futures)
+        self._consults.collect()
+        if self.signal.aborted:
+            self._consults.drop()
+        return self._outcomes(outcomes)
 
     def _outcomes(self, outcomes: Sequence[r.ToolFinished | Fatal]) -> Sequence[r.Record]:
         records: list[r.Record] = []

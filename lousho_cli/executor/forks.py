@@ -146,7 +146,7 @@ async def _fork_plain(store: Any, session_id: str, from_step: int | str, change:
     target = await _free_id(store, session_id, new_id)
     changed = patched(entry.checkpoint, change)
     checkpoint = msgspec.structs.replace(
-        changed, session_id=target, status="in-progress", approval_id=None, approval_kind=None, decisions={}
+        changed, session_id=target, status="in-progress", approval_id=None, approval_kind=None, decisions={}, started=()
     )
     await store.save(target, checkpoint)
     return ForkResult(target, entry.step, checkpoint)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
+from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
@@ -103,13 +103,22 @@ def _error_result(call: ToolCall, error: Exception) -> str:
     return tool_errors.execution(call, type(error).__name__, message or type(error).__name__)
 
 
-async def consult(agent: RunAgent, effect: ConsultTool) -> Consulted:
-    """Asks the tool's own approval function, which may be sync or async; what it raises is an answer too."""
+def consult(agent: RunAgent, effect: ConsultTool) -> Consulted | Awaitable[Consulted]:
+    """Asks the tool's own approval function: the answer, or what to await for it. What it raises is an answer too."""
     check = agent.tools[effect.call.name].needs_approval
     try:
         value = check(effect.args) if callable(check) else check
-        return consulted_from(await value if inspect.isawaitable(value) else value)
-    except asyncio.CancelledError:
-        raise
     except Exception as error:  # noqa: BLE001 - a check that fails must not let the call through
-        return Consulted("error", f"{type(error).__name__}: {error}")
+        return _check_failed(error)
+    return _awaited(value) if inspect.isawaitable(value) else consulted_from(value)
+
+
+async def _awaited(answer: Awaitable[Any]) -> Consulted:
+    try:
+        return consulted_from(await answer)
+    except Exception as error:  # noqa: BLE001 - as above
+        return _check_failed(error)
+
+
+def _check_failed(error: Exception) -> Consulted:
+    return Consulted("error", f"{type(error).__name__}: {error}")

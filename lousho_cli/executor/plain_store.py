@@ -68,7 +68,7 @@ class PlainStore(MemoryStore):
         checkpoint = checkpoint_from(stored)
         waits = self._pending if self._pending and self._pending.id == checkpoint.approval_id else None
         state = state_of_checkpoint(checkpoint, waits)
-        if state.turn is not None and checkpoint.status == "in-progress":
+        if state.turn is not None and checkpoint.status == "in-progress" and checkpoint.started is None:
             begun = msgspec.structs.replace(state.turn, started={call.id: _BEFORE for call in state.turn.unanswered})
             state = msgspec.structs.replace(state, turn=begun)
         mark = r.Mark(checkpoint.step_index, checkpoint.status, checkpoint.finish_reason, checkpoint.approval_id)

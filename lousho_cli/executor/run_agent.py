@@ -78,7 +78,7 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
         input_id="",
         fingerprint=fingerprint(model, {tool.name: tool.schema for tool in tools.values()}, agent.prompt),
         offered=tuple(tools),
-        model=model,
+        model=agent.model,
         replay=settings.replay,
         max_steps=settings.max_steps,
         instructions=agent.prompt or None,

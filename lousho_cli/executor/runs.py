@@ -27,6 +27,7 @@ from lousho_cli.errors import (
     InputRejectedError,
     OwnershipLostError,
     ResumeToolMissingError,
+    SDKError,
     SessionAwaitingApprovalError,
     StorageError,
 )
@@ -65,7 +66,19 @@ class Order(msgspec.Struct, frozen=True):
 
 
 async def carry_out(agent: RunAgent, order: Order, controller: AbortController, events: Events, clock: Clock) -> RunResult:
-    """Carries out an order. Raises what ``AgentExecutor.execute`` says."""
+    """Carries out an order. Its last event is ``run.done``, however it ends. Raises what ``AgentExecutor.execute`` says."""
+    try:
+        result = await _carry_out(agent, order, controller, events, clock)
+    except BaseException as error:
+        detail = error.detail if isinstance(error, SDKError) else str(error)
+        events.emit("error", message=detail or type(error).__name__, code=getattr(error, "code", None))
+        events.emit("run.done", finish_reason="error")
+        raise
+    events.emit("run.done", step=result.steps, finish_reason=result.finish_reason, status=result.status)
+    return result
+
+
+async def _carry_out(agent: RunAgent, order: Order, controller: AbortController, events: Events, clock: Clock) -> RunResult:
     place = order.place
     result: RunResult | None = None
     while True:
@@ -84,7 +97,6 @@ async def carry_out(agent: RunAgent, order: Order, controller: AbortController, 
         if not place.shared or controller.signal.aborted or not await place.store.inbox(place.session_id):
             break
         order = Order(place)
-    events.emit("run.done", step=result.steps, cursor=0, finish_reason=result.finish_reason, status=result.status)
     return result
 
 

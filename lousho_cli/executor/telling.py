@@ -52,8 +52,6 @@ class Telling:
                 emit("provider.retry", step=step, cursor=seq, count=record.count, error=record.error, wait_ms=record.wait_ms)
             case r.InputReceived():
                 emit("input.queued", cursor=seq, input_id=record.id)
-            case r.InputSettled() if record.error:
-                emit("error", step=step, cursor=seq, message=record.error, code=record.code)
             case _:
                 pass
 
