@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.app.agent_files import UNSUPPORTED
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agent_tools import build_tools
 from lousho_cli.app.config import load_settings
@@ -83,6 +82,7 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
             "max_steps": flags.max_steps or recorded or settings.max_steps or limits.max_steps,
             "tool_concurrency": file.policy.tool_concurrency,
             "max_tokens": limits.max_tokens,
+            "max_duration_ms": min((ms for ms in (limits.max_duration_ms, durability.timeout_ms) if ms is not None), default=None),
             "approval_ttl_ms": file.policy.approval_ttl_ms,
             "replay": durability.replay,
             "interrupted": flags.interrupted or settings.interrupted,
@@ -110,12 +110,6 @@ def refuse_unsupported(file: AgentFile) -> None:
             code="LOUSHO_PRICE_UNKNOWN",
             hint="Take it out, or limit max_steps or max_tokens instead.",
         )
-    timed = {"policy.limits.max_duration": limits.max_duration_ms, "durability.timeout": file.durability.timeout_ms}
-    for field, value in timed.items():
-        if value is not None:
-            raise ConfigurationError(
-                f"{field} is not kept by this version", field=field, code=UNSUPPORTED, hint="Take it out, or limit max_steps instead."
-            )
 
 
 def _warnings(file: AgentFile) -> tuple[str, ...]:

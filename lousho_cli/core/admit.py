@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from lousho_cli.core.decide import AgentFacts, resumed
+from lousho_cli.core.decide import AgentFacts, resumed, started
 from lousho_cli.core.recognise import digest_input, recognise
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import Message, without_system
@@ -37,6 +37,7 @@ def admit(
     *,
     input_id: str | None,
     fresh_id: str,
+    now: str,
     agent: AgentFacts,
     created: r.Created,
     by: str | None = None,
@@ -59,18 +60,20 @@ def admit(
         if not new:
             return Admission("empty")
         birth = (created,) if session.seq == 0 else ()
-        return Admission("run", (*birth, *_begin(agent, new, input_id or fresh_id, by)))
+        begin = started(agent, input_id or fresh_id, now, agent.begin.instructions)
+        return Admission("run", (*birth, *_around(begin, _entering(new, begin.input_id, by))))
     if session.ended:
         if not new:
             return Admission("settled")
-        again = msgspec.structs.replace(agent, begin=msgspec.structs.replace(agent.begin, instructions=None))
-        return Admission("run", _begin(again, new, input_id or fresh_id, by))
-    return Admission("run", (resumed(session, agent), *_entering(new, input_id or fresh_id, by)))
+        begin = started(agent, input_id or fresh_id, now, instructions=None)
+        return Admission("run", _around(begin, _entering(new, begin.input_id, by)))
+    return Admission("run", (resumed(session, agent, now), *_entering(new, input_id or fresh_id, by)))
 
 
-def _begin(agent: AgentFacts, new: Sequence[Message], input_id: str, by: str | None) -> tuple[r.Record, ...]:
-    received, applied = _entering(new, input_id, by)
-    return (received, msgspec.structs.replace(agent.begin, input_id=input_id), applied)
+def _around(begin: r.RunStarted, entering: tuple[r.Record, ...]) -> tuple[r.Record, ...]:
+    """The input is received, the run begins, the input enters it."""
+    received, applied = entering
+    return (received, begin, applied)
 
 
 def _entering(new: Sequence[Message], input_id: str, by: str | None) -> tuple[r.Record, ...]:

@@ -19,13 +19,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from lousho_cli.core import gate, tool_errors
 from lousho_cli.domain import records as r
-from lousho_cli.domain.approvals import PendingApproval, digest_of
+from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import OpenTurn, Session
 
@@ -35,7 +35,7 @@ class AgentFacts(msgspec.Struct, frozen=True):
 
     tools: by name, those it has today. ``begin``: how a new run of it is recorded, but for the input's id.
     tool_concurrency: how many calls may run at once; None for no limit.
-    max_tokens: input and output of the run together; None for no limit.
+    max_tokens: input and output of the run together; None for no limit. max_duration_ms: the time a run may take.
     """
 
     tools: Mapping[str, gate.GatedTool]
@@ -45,6 +45,7 @@ class AgentFacts(msgspec.Struct, frozen=True):
     tool_concurrency: int | None = None
     max_tokens: int | None = None
     approval_ttl_ms: int | None = None
+    max_duration_ms: int | None = None
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -52,7 +53,7 @@ class Live(msgspec.Struct, frozen=True):
 
     in_flight: ids of the calls it is running; ``consulting`` of those whose approval function is being asked,
     ``consulted`` what such functions said; ``salt`` makes new ids this process's own; ``calling_model`` while an answer is on its way.
-    aborted: the user's abort. stopping: a stop that another process will go on from, or a fatal error.
+    aborted: the user's abort. late: the time of the run is up. stopping: a stop that another process will go on from, or a fatal error.
     """
 
     now: str
@@ -62,6 +63,7 @@ class Live(msgspec.Struct, frozen=True):
     consulted: Mapping[str, gate.Consulted] = {}
     calling_model: bool = False
     aborted: bool = False
+    late: bool = False
     stopping: bool = False
 
 
@@ -85,11 +87,15 @@ class ConsultTool(msgspec.Struct, frozen=True):
 
 
 class RunCall(msgspec.Struct, frozen=True):
-    """Run this call. ``rerun``: it was started before and nobody knows how that ended."""
+    """Run this call.
+
+    rerun: it was started before and nobody knows how that ended. decision: what a person said of it.
+    """
 
     call: ToolCall
     args: Any
     rerun: bool = False
+    decision: ApprovalDecision | None = None
 
 
 class Rest(msgspec.Struct, frozen=True):
@@ -102,13 +108,15 @@ Effect = Write | CallModel | ConsultTool | RunCall | Rest
 def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     """All that may start now, in order. Empty: something in flight has to come back first."""
     if live.aborted or session.abort_asked:
-        return _abort(session, live)
+        return _stop(session, live, "aborted")
     if live.stopping:
         return () if live.in_flight else (Rest(),)
     if session.wait is not None or session.awaiting:
         return (Rest(),)
     if session.outcome is not None:
-        return _next_input(session, agent)
+        return (Rest(),) if live.late else _next_input(session, agent, live)
+    if _out_of_time(session, live):
+        return _stop(session, live, "timeout")
     if session.turn is not None:
         return tuple(_batch(session, session.turn, agent, live))
     if live.in_flight or live.calling_model:
@@ -116,7 +124,7 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
     return _after_turn(session, agent)
 
 
-_ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded"}
+_ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded", "timeout"}
 
 
 def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
@@ -144,18 +152,24 @@ def settled(session: Session, outcome: r.Outcome, error: str | None = None, code
     return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
 
 
-def _next_input(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
+def _next_input(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     if not session.waiting:
         return (Rest(),)
     input_id = session.waiting[0]
     if session.ended:
-        begin: r.Record = msgspec.structs.replace(agent.begin, input_id=input_id, instructions=None)
+        begin: r.Record = started(agent, input_id, live.now, instructions=None)
     else:
-        begin = resumed(session, agent)
+        begin = resumed(session, agent, live.now)
     return (Write((begin, r.InputApplied(input_id))),)
 
 
-def resumed(session: Session, agent: AgentFacts, attempt: int | None = None) -> r.RunResumed:
+def started(agent: AgentFacts, input_id: str, now: str, instructions: str | None) -> r.RunStarted:
+    """How it is recorded that a run of this agent begins; its time is stamped here and nowhere else."""
+    deadline = _later(now, agent.max_duration_ms)
+    return msgspec.structs.replace(agent.begin, input_id=input_id, instructions=instructions, deadline=deadline)
+
+
+def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None = None) -> r.RunResumed:
     """How it is recorded that an unfinished run goes on with this agent; as its next attempt, unless told which."""
     begin = agent.begin
     following = 1 if session.outcome is not None else session.attempts + 1
@@ -165,10 +179,29 @@ def resumed(session: Session, agent: AgentFacts, attempt: int | None = None) -> 
         offered=begin.offered if begin.offered != session.run.offered else (),
         model=begin.model if begin.model != session.run.model else None,
         max_steps=begin.max_steps if begin.max_steps != session.run.max_steps else None,
+        deadline=_deadline_again(session, agent, now),
     )
 
 
-def _abort(session: Session, live: Live) -> tuple[Effect, ...]:
+def _deadline_again(session: Session, agent: AgentFacts, now: str) -> str | None:
+    """A run that had ended begins its time afresh; one that waited for a person gets that time back; else it stands."""
+    if session.outcome is not None:
+        return _later(now, agent.max_duration_ms)
+    if session.wait is None or session.run.deadline is None:
+        return None
+    waited = datetime.fromisoformat(now) - datetime.fromisoformat(session.wait.created_at)
+    return _later(session.run.deadline, max(round(waited.total_seconds() * 1000), 0))
+
+
+def _out_of_time(session: Session, live: Live) -> bool:
+    if session.turn is None and session.messages and session.messages[-1].role == "assistant":
+        return False  # it has its answer
+    deadline = session.run.deadline
+    return live.late or (deadline is not None and live.now >= deadline)
+
+
+def _stop(session: Session, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
+    """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended."""
     if session.outcome is not None or session.ended:
         return (Rest(),)
     open_calls = [call for call in session.pending if call.id not in live.in_flight]
@@ -176,8 +209,10 @@ def _abort(session: Session, live: Live) -> tuple[Effect, ...]:
     if live.in_flight:
         return (Write(cancelled),) if cancelled else ()
     # A model call that was cut short was paid for, so its step counts.
-    mark = r.Mark(session.step + live.calling_model, "in-progress", "aborted")
-    return (Write((*cancelled, mark, *settled(session, "aborted"))),)
+    step = session.step + live.calling_model
+    if reason == "aborted":
+        return (Write((*cancelled, r.Mark(step, "in-progress", reason), *settled(session, "aborted"))),)
+    return (Write((*cancelled, r.Mark(step, "finished", reason), *settled(session, "completed"))),)
 
 
 def cancel(call: ToolCall) -> r.ToolFinished:
@@ -212,7 +247,7 @@ def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> I
                 if agent.tool_concurrency is not None and running >= agent.tool_concurrency:
                     return
                 running += 1
-                yield RunCall(call, args, rerun=cut)
+                yield RunCall(call, args, cut, session.decisions.get(call.id))
                 continue
             case gate.Consult(args) if call.id not in live.consulting:
                 yield ConsultTool(call, args)

@@ -182,6 +182,7 @@ def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
         max_steps=record.max_steps,
         agent_id=record.agent_id,
         config=record.config,
+        deadline=record.deadline,
     )
     f.begin_run(run)
     f.status, f.finish_reason = "in-progress", "stop"
@@ -204,6 +205,7 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         max_steps=record.max_steps or run.max_steps,
         agent_id=run.agent_id,
         config=run.config,
+        deadline=record.deadline or run.deadline,
     )
     f.attempts = record.attempt
     # Nobody goes on with a session that waits, unless its approval is gone: then the call is gated again.

@@ -120,7 +120,7 @@ class RunStarted(_Record, frozen=True, gc=False, tag="lousho.run_started"):
 
     ``offered`` names the tools the model is offered; ``replay`` is the default for a call
     that was cut; ``instructions`` is the system message of a session's first run; ``model`` the agent's
-    own, None where it takes the provider's.
+    own, None where it takes the provider's; ``deadline`` when its time is up, stamped once.
     """
 
     input_id: str
@@ -132,6 +132,7 @@ class RunStarted(_Record, frozen=True, gc=False, tag="lousho.run_started"):
     instructions: str | None = None
     agent_id: str = ""
     config: Any = None
+    deadline: str | None = None
 
 
 class RunResumed(_Record, frozen=True, gc=False, tag="lousho.run_resumed"):
@@ -142,6 +143,7 @@ class RunResumed(_Record, frozen=True, gc=False, tag="lousho.run_resumed"):
     offered: tuple[str, ...] = ()
     model: str | None = None
     max_steps: int | None = None
+    deadline: str | None = None
 
 
 class Turn(_Record, frozen=True, gc=False, tag="lousho.turn"):

@@ -41,6 +41,7 @@ class Run(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     max_steps: int | None = None
     agent_id: str = ""
     config: Any = None
+    deadline: str | None = None
 
 
 class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

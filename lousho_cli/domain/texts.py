@@ -35,5 +35,8 @@ EDITED_TOOL_NOTE = "A reviewer changed the arguments of this call before approvi
 SHUTDOWN_REASON = "shutdown"
 """Why a tool is stopped when its host goes down and another will go on."""
 
+TIMEOUT_REASON = "timeout"
+"""Why a tool is stopped when the time of its run is up."""
+
 RUN_CANCEL_REASON = "cancelled"
 """Why a tool is stopped when the user aborts the run."""

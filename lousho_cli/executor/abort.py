@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from lousho_cli.domain.texts import RUN_CANCEL_REASON, SHUTDOWN_REASON
+from lousho_cli.domain.texts import RUN_CANCEL_REASON, SHUTDOWN_REASON, TIMEOUT_REASON
 
 
 class AbortSignal:
@@ -29,6 +29,11 @@ class AbortSignal:
     def recoverable(self) -> bool:
         """Whether this is a stop that somebody goes on from: nothing is cancelled or settled."""
         return self._aborted and self._reason == SHUTDOWN_REASON
+
+    @property
+    def late(self) -> bool:
+        """Whether the time of the run is up."""
+        return self._aborted and self._reason == TIMEOUT_REASON
 
     def on_abort(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls ``callback`` once when it fires, at once if it has. Returns what takes it back."""

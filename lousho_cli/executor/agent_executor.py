@@ -58,6 +58,7 @@ class AgentExecutor:
         requires_approval: Iterable[str] | bool = (),
         approval_ttl_ms: int | None = None,
         max_tokens: int | None = None,
+        max_duration_ms: int | None = None,
         abort_grace_ms: int | None = None,
         interrupted_tool_result: str | None = None,
         truncated_tool_result: str | None = None,
@@ -86,6 +87,7 @@ class AgentExecutor:
             interrupted: ``rerun`` or ``report``: what to do with calls that were cut and say nothing themselves.
             replay: the default of that for the whole run, recorded at its start.
             requires_approval: names of tools that need a person, or True for all.
+            max_tokens, max_duration_ms: limits of the run; time spent waiting for a person does not count.
             abort_grace_ms: how long an aborted run waits for tools that do not stop; None waits for them.
             create: refuse a session that exists already.
             on_event: called with each event, in order.
@@ -106,6 +108,7 @@ class AgentExecutor:
             tool_concurrency=tool_concurrency,
             max_tokens=max_tokens,
             approval_ttl_ms=approval_ttl_ms,
+            max_duration_ms=max_duration_ms,
             requires_approval=requires_approval if isinstance(requires_approval, bool) else frozenset(requires_approval),
             replay=replay,
             interrupted=interrupted,

@@ -180,7 +180,7 @@ def _answer(session: Session, decision: ApprovalDecision, stored: StoredApproval
     if not answered:
         raise approval_not_found(decision.id)
     # A person's decision is no crash, so it costs no attempt.
-    goes_on = resumed(session, agent.facts, attempt=max(session.attempts, 1))
+    goes_on = resumed(session, agent.facts, now, attempt=max(session.attempts, 1))
     return (answered[0], goes_on, *answered[1:], *_never_run(session, stored))
 
 

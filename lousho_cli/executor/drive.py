@@ -20,9 +20,10 @@ from lousho_cli.core.decide import CallModel, ConsultTool, Effect, Live, Rest, R
 from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ProviderError, SDKError
-from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.calls import Calls
 from lousho_cli.executor.consults import Consults
+from lousho_cli.executor.deadlines import Alarm
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.model_calls import ModelCalls
 from lousho_cli.executor.pauses import Pauses
@@ -38,9 +39,11 @@ FLUSH_AFTER_S = 0.005
 class Driver:
     """Drives one claimed session to its rest."""
 
-    def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal, events: Events, pauses: Pauses) -> None:
+    def __init__(self, log: SessionLog, agent: RunAgent, controller: AbortController, events: Events, pauses: Pauses) -> None:
+        signal = controller.signal
         self.log, self.agent, self.signal, self.events = log, agent, signal, events
         self._pauses = pauses
+        self._alarm = Alarm(controller, log.clock)
         self._telling = Telling(events, log.session)
         self._models = ModelCalls(log, agent, signal, events)
         self._calls = Calls(log, agent, signal)
@@ -58,19 +61,25 @@ class Driver:
             PropagatingToolError: a tool stopped the run.
             OwnershipLostError, StorageError: the log could not be written; nothing ran beyond it.
         """
-        news: Sequence[r.Record] = happened
+        try:
+            await self._drive(happened)
+        finally:
+            self._alarm.cancel()
+        if self._failure is not None:
+            raise self._failure
+        return self.log.session
+
+    async def _drive(self, news: Sequence[r.Record]) -> None:
         while True:
             plan = self.log.plan(news, self.agent.facts, self._live())
             durable = self._must_be_durable(plan.batches, plan.effects)
             await self._pauses.write(self.log, plan.batches, durable=durable)
             self._telling.tell(plan.batches, durable=durable)
             if any(isinstance(effect, Rest) for effect in plan.effects):
-                break
+                return
             self.log.must_be_ours()
+            self._alarm.set(self.log.deadline)
             news = await self._perform(plan.effects)
-        if self._failure is not None:
-            raise self._failure
-        return self.log.session
 
     def _live(self) -> Live:
         signal = self.signal
@@ -81,7 +90,8 @@ class Driver:
             consulting=self._consults.asking,
             consulted=self._consults.answers,
             calling_model=self._calling_model,
-            aborted=signal.aborted and not signal.recoverable,
+            aborted=signal.aborted and not signal.recoverable and not signal.late,
+            late=signal.late,
             stopping=signal.recoverable or self._failure is not None,
         )
 

@@ -12,6 +12,7 @@ from lousho_cli.core import tool_errors
 from lousho_cli.core.answers import storable
 from lousho_cli.core.decide import ConsultTool, RunCall
 from lousho_cli.core.gate import Consulted, consulted_from
+from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import json_text
 from lousho_cli.domain.messages import Message, ToolCall
@@ -82,6 +83,7 @@ async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.
     sandbox = agent.settings.sandbox_execute
     try:
         value = await (sandbox(tool, effect.args, context) if sandbox else tool.call(effect.args, context))
+        content, altered = json_text(value)
     except PropagatingToolError as error:
         return Fatal(call, error)
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is what the model is told
@@ -89,9 +91,8 @@ async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.
             return None
         if context.signal.aborted:
             return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
-        return r.ToolFinished(call.id, _error_result(call, error), is_error=True)
-    content, altered = json_text(value)
-    return r.ToolFinished(call.id, content, altered=altered)
+        return r.ToolFinished(call.id, reviewed(_error_result(call, error), effect.decision, is_error=True), is_error=True)
+    return r.ToolFinished(call.id, reviewed(content, effect.decision), altered=altered)
 
 
 def _recoverable(signal: Any) -> bool:

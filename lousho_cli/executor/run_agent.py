@@ -37,6 +37,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     tool_concurrency: Concurrency = None
     max_tokens: int | None = None
     approval_ttl_ms: int | None = None
+    max_duration_ms: int | None = None
     requires_approval: frozenset[str] | bool = frozenset()
     replay: Replay = "safe"
     interrupted: str | None = None
@@ -93,6 +94,7 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
         tool_concurrency=settings.tool_concurrency if isinstance(settings.tool_concurrency, int) else None,
         max_tokens=settings.max_tokens,
         approval_ttl_ms=settings.approval_ttl_ms,
+        max_duration_ms=settings.max_duration_ms,
     )
     return RunAgent(agent, provider, tools, specs, facts, settings)
 

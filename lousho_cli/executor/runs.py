@@ -116,7 +116,7 @@ class _Run:
         else:
             records = await self._begin(session)
         pauses = Pauses(self._agent.agent, place.approvals, native=place.native, session_id=place.named)
-        driver = Driver(self._log, self._agent, self._controller.signal, self._events, pauses)
+        driver = Driver(self._log, self._agent, self._controller, self._events, pauses)
         if place.shared:
             self._inbox.watch()
         try:
@@ -157,7 +157,14 @@ class _Run:
         created = r.Created(agent.agent.name, order.path)
         fresh_id = self._log.clock.new_id()
         admission: Admission = admit(
-            session, order.messages, input_id=order.input_id, fresh_id=fresh_id, agent=agent.facts, created=created, by=order.by
+            session,
+            order.messages,
+            input_id=order.input_id,
+            fresh_id=fresh_id,
+            now=self._log.clock.now(),
+            agent=agent.facts,
+            created=created,
+            by=order.by,
         )
         if admission.kind == "conflict":
             raise InputRejectedError(

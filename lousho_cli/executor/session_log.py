@@ -69,6 +69,11 @@ class SessionLog:
         return self._fold.seq
 
     @property
+    def deadline(self) -> str | None:
+        """When the time of the run is up, None for never."""
+        return self._fold.run.deadline
+
+    @property
     def unsynced(self) -> bool:
         """Whether something was appended that a power cut could still take."""
         return self._unsynced

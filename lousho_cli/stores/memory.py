@@ -258,7 +258,6 @@ class MemoryStore:
         return monotonic() - self._look(log_id).followed_at < FOLLOW_MS / 1000
 
 
-
 def _wake(log: _Log) -> None:
     for watcher in log.watchers:
         watcher.get_loop().call_soon_threadsafe(_finish, watcher)

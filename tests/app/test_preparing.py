@@ -52,18 +52,17 @@ def test_retries_are_on_unless_the_file_turns_them_off(here: Path) -> None:
     assert prepare(off, RunFlags()).settings["on_model_error"] is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"policy": {"limits": {"max_cost_usd": 1}}}, "policy.limits.max_cost_usd"),
-        ({"policy": {"limits": {"max_duration": "1m"}}}, "policy.limits.max_duration"),
-        ({"durability": {"timeout": "30m"}}, "durability.timeout"),
-    ],
-)
-def test_a_limit_that_is_not_kept_is_refused(here: Path, fields: dict[str, Any], field: str) -> None:
+def test_a_limit_that_is_not_kept_is_refused(here: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        prepare(agent(here, **fields), RunFlags())
-    assert caught.value.field == field
+        prepare(agent(here, policy={"limits": {"max_cost_usd": 1}}), RunFlags())
+    assert caught.value.field == "policy.limits.max_cost_usd"
+
+
+def test_the_shorter_of_two_times_holds(here: Path) -> None:
+    timed = agent(here, policy={"limits": {"max_duration": "1m"}}, durability={"timeout": "30m"})
+    assert prepare(timed, RunFlags()).settings["max_duration_ms"] == 60_000
+    assert prepare(agent(here, durability={"timeout": "30m"}), RunFlags()).settings["max_duration_ms"] == 1_800_000
+    assert prepare(agent(here), RunFlags()).settings["max_duration_ms"] is None
 
 
 def test_what_only_loses_comfort_is_warned_of(here: Path) -> None:

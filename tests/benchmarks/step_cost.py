@@ -72,13 +72,13 @@ def t_sync(k: int) -> str:
 
 async def durable(steps: int, store: FileStore, session: str, tool: Any, before: int = 0) -> float:
     """Seconds a step of lousho. ``before``: steps the session is given first, not timed."""
-    kwargs: dict[str, Any] = dict(
-        agent=Agent("bench"),
-        tool_registry=[function_tool(tool, name="t")],
-        session_id=session,
-        checkpoint_store=store.checkpoints,
-        max_steps=10**9,
-    )
+    kwargs: dict[str, Any] = {
+        "agent": Agent("bench"),
+        "tool_registry": [function_tool(tool, name="t")],
+        "session_id": session,
+        "checkpoint_store": store.checkpoints,
+        "max_steps": 10**9,
+    }
     if before:
         await AgentExecutor.execute(input="go", provider=Model(before), **kwargs)
     begun = time.perf_counter()

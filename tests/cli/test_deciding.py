@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lousho_cli.app.people import login_name
+from lousho_cli.domain.texts import EDITED_TOOL_NOTE
 
 
 @pytest.fixture
@@ -156,7 +157,9 @@ def test_an_edit_is_what_runs_and_is_digested_anew(project: Any, pause: Any, mon
     digest = project.lousho("pending", "--json").data[0]["digest"]
     monkeypatch.setattr(sys, "stdin", io.StringIO('{"n": 5}'))
     assert project.lousho("approve", approval, "--edit", "-", "--note", "fewer").code == 0
-    assert told(project)["call_gated"]["n"] == 5
+    said = told(project)["call_gated"]
+    assert said["result"]["n"] == 5
+    assert said["review"] == {"note": "fewer", "edited": EDITED_TOOL_NOTE, "arguments": {"n": 5}}
     (decision,) = answered(project)
     assert (decision["args"], decision["note"], decision["by"]) == ({"n": 5}, "fewer", login_name())
     assert len(decision["digest"]) == 16

@@ -155,6 +155,7 @@ class World:
             [user(text)] if text else [],
             input_id=None,
             fresh_id=f"i{self.numbers}",
+            now="2026-01-01T00:00:00.000Z",
             agent=self.agent,
             created=r.Created("agent"),
         )

@@ -17,7 +17,15 @@ CREATED = r.Created("agent")
 def ask(make_facts: Any) -> Any:
     def admission(session: Any, *texts: str, input_id: str | None = None, messages: Any = None, **options: Any) -> Any:
         given = [user(text) for text in texts] if messages is None else messages
-        return admit(session, given, input_id=input_id, fresh_id="fresh", agent=options.pop("agent", make_facts()), created=CREATED)
+        return admit(
+            session,
+            given,
+            input_id=input_id,
+            fresh_id="fresh",
+            now="2026-01-01T00:00:00.000Z",
+            agent=options.pop("agent", make_facts()),
+            created=CREATED,
+        )
 
     return admission
 

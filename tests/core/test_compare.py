@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lousho_cli.core.compare import Drift, compare_trajectories, matches
 from lousho_cli.core.trajectory import Step, StepCall, trajectory_of
 from lousho_cli.core.values import first_difference, parse

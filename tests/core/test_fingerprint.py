@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from lousho_cli.core.fingerprint import compare_fingerprints, fingerprint
 from lousho_cli.domain.agent import Fingerprint, ModelChange
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lousho_cli.core.recognise import digest_input, recognise, same_input
 from lousho_cli.domain.messages import ImagePart, Message, TextPart, ToolCall, user, without_system
 from lousho_cli.domain.shared import Shared

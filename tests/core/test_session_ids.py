@@ -13,7 +13,9 @@ def test_a_valid_id_is_given_back(good: str) -> None:
     assert check_session_id(good) == good
 
 
-@pytest.mark.parametrize("bad", ["", ".a", "-a", "a b", "a/b", "é", "a\n", "\u0663", "x" * 129, "x" * 154 + ".fork-1", "x" * 150 + ".fork-"])
+@pytest.mark.parametrize(
+    "bad", ["", ".a", "-a", "a b", "a/b", "é", "a\n", "\u0663", "x" * 129, "x" * 154 + ".fork-1", "x" * 150 + ".fork-"]
+)
 def test_another_is_refused_with_the_field_and_a_hint(bad: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         check_session_id(bad)

@@ -4,6 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 import pytest
+
 from lousho_cli.core import tool_errors as te
 from lousho_cli.domain import texts
 from lousho_cli.domain.messages import ToolCall

@@ -4,6 +4,7 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lousho_cli.core.transcript import check, repair, split_open_turn
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.shared import Shared

@@ -104,9 +104,7 @@ def test_all_caches_gone_change_nothing(job: Any, crash: Any, expected: list[Any
 
 
 @pytest.mark.parametrize("cache", ["head", "snapshot", "owner"])
-def test_a_cache_from_before_changes_nothing(
-    job: Any, cache: str, tmp_path: Path, crash: Any, points: Any, expected: list[Any]
-) -> None:
+def test_a_cache_from_before_changes_nothing(job: Any, cache: str, tmp_path: Path, crash: Any, points: Any, expected: list[Any]) -> None:
     """The job goes on until its next head is about to be saved; then the cache of before comes back."""
     path = caches(job)[cache]
     shutil.copy(path, tmp_path / "before")

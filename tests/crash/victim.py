@@ -142,9 +142,7 @@ class Person:
     async def approve(self, approval_id: str) -> None:
         options = {"on_event": self._told}
         decision = {"id": approval_id, "approved": True, "by": "somebody"}
-        self._ended(
-            await resume_after_approval(decision, self.store.approvals, self._tools, self._model, options, self.store.checkpoints)
-        )
+        self._ended(await resume_after_approval(decision, self.store.approvals, self._tools, self._model, options, self.store.checkpoints))
 
     async def go_on(self, what: Any = INPUT) -> None:
         """Whatever is there, to its end."""

@@ -293,14 +293,10 @@ class Bench:
         return await AgentExecutor.execute(input=text, provider=model, tool_registry=tools, **options)
 
     @staticmethod
-    async def decide(
-        stores: Stores, decision: Any, model: Any, tools: Any = (), *, keep: bool = True, options: Any = None
-    ) -> RunResult:
+    async def decide(stores: Stores, decision: Any, model: Any, tools: Any = (), *, keep: bool = True, options: Any = None) -> RunResult:
         """``resume_after_approval``; ``keep`` passes the checkpoint store. A text approves that id."""
         given = {"id": decision, "approved": True} if isinstance(decision, str) else decision
-        return await resume_after_approval(
-            given, stores.approvals, tools, model, options, stores.checkpoints if keep else None
-        )
+        return await resume_after_approval(given, stores.approvals, tools, model, options, stores.checkpoints if keep else None)
 
     @staticmethod
     async def paused(stores: Stores, box: Box, *calls: Any, **options: Any) -> str:

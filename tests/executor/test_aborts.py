@@ -146,9 +146,7 @@ async def test_a_recoverable_stop_cancels_and_settles_nothing(log_stores: Any, b
     box.tool("slow", slow)
     box.tool("book")
     turn = bench.Calls(*["slow"] * calls, "book")
-    running = asyncio.ensure_future(
-        bench.run(log_stores, bench.Model(turn), box.tools, signal=controller.signal, tool_concurrency=calls)
-    )
+    running = asyncio.ensure_future(bench.run(log_stores, bench.Model(turn), box.tools, signal=controller.signal, tool_concurrency=calls))
     await bench.until(lambda: len(box.ran) == calls)
     controller.stop()
     await asyncio.sleep(0)
@@ -190,7 +188,5 @@ async def test_an_abort_during_a_wait_for_a_retry_ends_it(store: Any, bench: Any
 
     clock.sleep = forever
     model = bench.Model(ProviderError("busy", category="rate-limit", retryable=True))
-    result = await bench.run(
-        store, model, signal=controller.signal, clock=clock, on_model_error=lambda error, count, chance: 1000
-    )
+    result = await bench.run(store, model, signal=controller.signal, clock=clock, on_model_error=lambda error, count, chance: 1000)
     assert (result.finish_reason, len(model.asked)) == ("aborted", 1)

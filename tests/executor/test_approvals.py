@@ -200,9 +200,7 @@ async def test_de_068_on_a_log_store_both_are_one_batch(log_stores: Any, bench: 
     box.tool("pay", needs_approval=True)
     await bench.paused(log_stores, box, "pay")
     batches = (await log_stores.log_store.read("s")).batches
-    kinds = next(
-        [type(record) for record in batch.records] for batch in batches if any(type(x) is r.WaitOpened for x in batch.records)
-    )
+    kinds = next([type(record) for record in batch.records] for batch in batches if any(type(x) is r.WaitOpened for x in batch.records))
     assert kinds == [r.WaitOpened, r.Mark]
 
 

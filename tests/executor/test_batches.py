@@ -222,6 +222,7 @@ async def test_case_135_nor_behind_a_crash(store: Any, bench: Any, box: Any) -> 
             raise bench.Killed
 
     if store.log_store:
+
         async def one_by_one(claim: Any, batches: Any, **options: Any) -> None:
             for batch in batches:
                 await die_behind_the_turn(claim, (batch,), **options)
@@ -302,5 +303,3 @@ async def test_a_history_with_unanswered_calls_may_begin_a_run(store: Any, bench
     assert bench.shape(model.asked[0])[1:] == ["user:go", "calls:c1", "result:c1", "user:well?", "calls:c2", "result:c2"]
     assert (box.ran, result.text) == (["c2"], "done")
     assert bench.result(result.messages, "c1")["kind"] == "not-run"
-
-

@@ -213,9 +213,7 @@ async def test_de_147_the_same_script_leaves_the_same_saves_everywhere(bench: An
         await bench.decide(stores, paused.approval_id, model, box.tools, options={"tool_concurrency": 1})
         await bench.run(stores, model, box.tools, "next")
         ring = await stores.checkpoints.history("s")
-        sequences[name] = [
-            (entry["step"], entry["status"]) if isinstance(entry, dict) else (entry.step, entry.status) for entry in ring
-        ]
+        sequences[name] = [(entry["step"], entry["status"]) if isinstance(entry, dict) else (entry.step, entry.status) for entry in ring]
     assert sequences["memory"] == sequences["file"] == sequences["custom"]
     assert sequences["memory"][::-1] == [
         (1, "in-progress"),

@@ -29,9 +29,7 @@ async def test_de_121_a_warning_and_an_event_say_what_changed(store: Any, bench:
     other.tool("die")
     other.tool("new")
     events: list[Any] = []
-    result = await bench.run(
-        store.again(), bench.Model(None, "done", model="m-2"), other.tools, [], agent=CHANGED, on_event=events.append
-    )
+    result = await bench.run(store.again(), bench.Model(None, "done", model="m-2"), other.tools, [], agent=CHANGED, on_event=events.append)
     assert result.text == "done"
     assert [event.type for event in events][:2] == ["run.start", "agent.drift"]
     drift = events[1].data
@@ -49,6 +47,7 @@ async def test_de_121_without_a_listener_it_is_logged(store: Any, bench: Any, bo
 
 async def test_de_121_it_warns_once(store: Any, bench: Any, box: Any, caplog: Any) -> None:
     """The agent of the resume is the one that is stored then."""
+
     def die(args: Any, ctx: Any) -> str:
         if len(box.log) < 4:
             raise bench.Killed
@@ -60,9 +59,7 @@ async def test_de_121_it_warns_once(store: Any, bench: Any, box: Any, caplog: An
     await bench.dies(bench.run(store.again(), bench.Model(), box.tools, [], agent=CHANGED))
     events: list[str] = []
     if store.log_store:
-        await bench.run(
-            store.again(), bench.Model(None, "done"), box.tools, [], agent=CHANGED, on_event=lambda e: events.append(e.type)
-        )
+        await bench.run(store.again(), bench.Model(None, "done"), box.tools, [], agent=CHANGED, on_event=lambda e: events.append(e.type))
         assert "agent.drift" not in events
 
 
@@ -124,6 +121,7 @@ async def test_de_125_a_pending_call_without_its_tool_is_refused(store: Any, ben
 
 async def test_a_name_that_was_never_offered_gets_a_not_found_result(store: Any, bench: Any, box: Any) -> None:
     """DESIGN 6.6."""
+
     def die(args: Any, ctx: Any) -> None:
         if len(box.log) == 1:
             raise bench.Killed

@@ -204,6 +204,7 @@ async def test_de_106_a_fork_of_a_pause_gates_the_call_again(ringed: Any, bench:
 
 async def test_a_decision_is_not_carried_into_a_fork(log_stores: Any, bench: Any, box: Any) -> None:
     """A fork has no open waits and no answers to them: the call is gated again there."""
+
     def die(args: Any, ctx: Any) -> None:
         raise bench.Killed
 
@@ -338,6 +339,7 @@ async def test_a_fork_survives_its_parent(log_stores: Any, bench: Any, box: Any)
 
 async def test_a_fork_forgets_what_was_started(log_stores: Any, bench: Any, box: Any) -> None:
     """DESIGN 3: a call that was cut in the parent was never begun in the fork."""
+
     def die(args: Any, ctx: Any) -> str:
         if len(box.log) == 1:
             raise bench.Killed

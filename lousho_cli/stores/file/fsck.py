@@ -76,9 +76,7 @@ def _in_log(session_id: str, scanned: Scan) -> list[Finding]:
         Finding(session_id, "torn" if void.seq is None else "void", void.seq, f"the line at byte {void.offset} is {void.why}")
         for void in scanned.voids
     ]
-    found += [
-        Finding(session_id, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in scanned.holes
-    ]
+    found += [Finding(session_id, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in scanned.holes]
     newer = newer_version(scanned.batches)
     return [*found, Finding(session_id, "version", None, newer)] if newer else found
 

@@ -100,9 +100,7 @@ class Layout:
         if not stat.S_ISDIR(info.st_mode):
             raise NotAStoreError(f"{self.root} is a file, not the folder of a store")
         if info.st_uid != os.geteuid():
-            raise NotAStoreError(
-                f"{self.root} belongs to another user (id {info.st_uid})", hint="Name a store of your own with --store."
-            )
+            raise NotAStoreError(f"{self.root} belongs to another user (id {info.st_uid})", hint="Name a store of your own with --store.")
         return True
 
     def make(self) -> None:

@@ -103,9 +103,7 @@ asyncio.run(main())
 async def test_a_write_that_does_not_fit_kills_the_writer_alone(
     store: FileStore, place: Path, batch: MakeBatch, child_environment: dict[str, str]
 ) -> None:
-    child = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(place)], env=child_environment, capture_output=True, text=True, check=True
-    )
+    child = subprocess.run([sys.executable, "-c", LIMITED, str(place)], env=child_environment, capture_output=True, text=True, check=True)
     first, *dead = child.stdout.splitlines()
     saved = int(first.split()[0])
     assert saved > 3
@@ -154,9 +152,7 @@ async def test_several_sessions_sync_on_the_pool_and_all_land(store: FileStore, 
         assert await store.owner(name) is None
 
 
-async def test_syncs_leave_the_loop_when_they_are_slow(
-    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_syncs_leave_the_loop_when_they_are_slow(store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
     gc.collect()  # claims that other tests left behind would be other sessions of this process
