@@ -10,12 +10,15 @@ import asyncio
 import os
 import re
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from crash_job import (  # type: ignore[import-not-found]  # conftest loads it under this name
     SESSION,
     Evidence,
@@ -43,6 +46,8 @@ class Sweep:
     """One kind of work, done each time in a new folder: on an empty store, or on a copy of ``template``."""
 
     def __init__(self, folder: Path, what: str, expected: list[Any], template: Job | None = None, **job: Any) -> None:
+        if not can_trace():
+            pytest.skip("strace is not there, or may not trace")
         self.folder, self.what, self.expected, self.template, self._job = folder, what, expected, template, job
         self.before = look(template, ()) if template and what == "end" else None
         self.calls = self._calls()
@@ -154,6 +159,11 @@ def at_once(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Does the work for each item, on all processors unless the tests themselves are spread over them."""
     with ThreadPoolExecutor(1 if "PYTEST_XDIST_WORKER" in os.environ else os.cpu_count()) as pool:
         return list(pool.map(work, items))
+
+
+@cache
+def can_trace() -> bool:
+    return shutil.which("strace") is not None and not subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], check=False).returncode
 
 
 def strace(call: str, what: str, *paths: Path) -> list[str]:

@@ -21,8 +21,6 @@ from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
 from lousho_cli.stores.file.store import FileStore
 
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-
 LONG_AGO = (1, 1)  # an owner nobody can read is believed to live until its lease is over
 
 

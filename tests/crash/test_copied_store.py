@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-
 
 def copied(here: Path, there: Path) -> None:
     shutil.copytree(here, there)

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-
 FAULTS = [
     ("write", "error=ENOSPC", 5),
     ("write", "error=ENOSPC+", 5),
@@ -32,7 +30,6 @@ FAULTS = [
 """What fails, how (for good with a plus), and how many of its points must reach the caller at least."""
 
 
-@needs_strace
 @pytest.mark.parametrize(("call", "fault", "least"), FAULTS)
 def test_a_call_that_fails_is_an_error_with_a_code_and_loses_nothing(running: Any, points: Any, call: str, fault: str, least: int) -> None:
     codes = points.at_once(lambda number: running.failing(call, number, fault), running.numbers(call))

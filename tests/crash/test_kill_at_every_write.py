@@ -5,7 +5,6 @@ CI takes every third point; ``pytest -m sweep tests/crash`` takes all of them, r
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ import pytest
 
 CHANGING = ("openat", "write", "writev", "pwrite64", "fsync", "fdatasync", "link", "rename", "unlink", "mkdir", "chmod", "flock", "close")
 READING = ("read", "pread64", "lseek", "newfstatat", "getdents64")
-
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
 
 def test_the_sweep_covers_every_kind_of_call_that_touches_a_store(running: Any, points: Any) -> None:
@@ -66,6 +63,22 @@ def test_a_tool_that_must_not_run_twice_never_does(never_twice: Any, call: str) 
 @pytest.mark.parametrize("call", CHANGING)
 def test_a_tool_that_must_not_run_twice_never_does_at_any_point(never_twice: Any, call: str) -> None:
     assert never_twice.every(call, 1)
+
+
+@pytest.fixture(scope="session")
+def two_stores(tmp_path_factory: pytest.TempPathFactory, points: Any, expected: list[Any]) -> Any:
+    return points.Sweep(tmp_path_factory.mktemp("two-stores"), "run", expected, apart=True)
+
+
+@pytest.mark.parametrize("call", ["write", "fdatasync", "link"])
+def test_killed_with_approvals_in_a_store_of_their_own_ends_the_same(two_stores: Any, call: str) -> None:
+    assert two_stores.every(call, 3)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("call", CHANGING)
+def test_killed_with_approvals_in_a_store_of_their_own_at_every_point(two_stores: Any, call: str) -> None:
+    assert two_stores.every(call, 1)
 
 
 @pytest.fixture(scope="session")

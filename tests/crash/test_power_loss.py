@@ -15,8 +15,6 @@ from lousho_cli.ports.sessions import read_session
 from lousho_cli.stores.file.scan import scan
 from lousho_cli.stores.file.store import FileStore
 
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
-
 
 class Unsynced(NamedTuple):
     """A job killed with lines in its log that nobody was told of, its bytes, and the offset behind the last line that was told."""

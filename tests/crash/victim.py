@@ -7,7 +7,8 @@
 
 EFFECTS is a file outside the store: one line when a tool starts and one when it ends, one for each model
 call. stdout is what a caller was told: ``saved SEQ``, ``approval ID``, ``paused ID``, ``done``.
-``--replay never`` makes every tool one that must not run twice. An SDKError ends it with code 1 and
+``--replay never`` makes every tool one that must not run twice; ``--apart`` keeps approvals in a store of
+their own, beside the other. An SDKError ends it with code 1 and
 ``error CODE``; anything else is a traceback, as it would be for a caller.
 """
 
@@ -37,6 +38,7 @@ from lousho_cli.tools.worker import worker
 SESSION = "trip"
 INPUT = "Go."
 CALLS = [("c1", "note"), ("c2", "threaded"), ("c3", "book"), ("c4", "threaded"), ("c5", "note")]
+SAID = "something long, so that the log is longer than the part of it that is cut " * 4
 BEHIND = {"c1": "c2"}
 """A call that ends only once another has its result in the log: so there are results behind an unanswered call."""
 
@@ -86,12 +88,12 @@ class Effect:
         if context.tool_call_id in BEHIND:
             await self._recorded[BEHIND[context.tool_call_id]].wait()
         self._effects.line("end", context.session_id, context.tool_call_id)
-        return {"did": context.tool_call_id}
+        return {"did": context.tool_call_id, "and said": SAID}
 
     def _do(self, context: ToolContext) -> Any:
         self._effects.line("start", context.session_id, context.tool_call_id)
         self._effects.line("end", context.session_id, context.tool_call_id)
-        return {"did": context.tool_call_id}
+        return {"did": context.tool_call_id, "and said": SAID}
 
     async def reap(self, pid: int, started: str) -> bool:
         return False
@@ -120,11 +122,12 @@ def tell(*words: object) -> None:
 class Person:
     """Somebody who starts a session, approves what waits, and sees it through."""
 
-    def __init__(self, store: FileStore, effects: Effects, replay: Any, session: str = SESSION, script: Sequence[Any] = SCRIPT) -> None:
+    def __init__(self, store: FileStore, effects: Effects, options: Any, session: str = SESSION, script: Sequence[Any] = SCRIPT) -> None:
         self.store, self.session = store, session
+        self.approvals = FileStore(f"{options.store}-approvals").approvals if options.apart else store.approvals
         self._model = Model(script, effects, session)
         self._recorded: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._tools = [Effect(name, effects, replay, self._recorded) for name in ("note", "threaded", "book")]
+        self._tools = [Effect(name, effects, options.replay, self._recorded) for name in ("note", "threaded", "book")]
 
     async def send(self, what: Any = INPUT) -> None:
         result = await AgentExecutor.execute(
@@ -134,7 +137,7 @@ class Person:
             self._tools,
             session_id=self.session,
             checkpoint_store=self.store.checkpoints,
-            approval_store=self.store.approvals,
+            approval_store=self.approvals,
             on_event=self._told,
         )
         self._ended(result)
@@ -150,10 +153,12 @@ class Person:
         for call in session.turn.results if session.turn else ():
             self._recorded[call].set()
         while not session.ended:
-            if session.wait is not None:
-                await self.approve(session.wait.id)
-            else:
+            if session.wait is None:
                 await self.send(what)
+            elif await self.approvals.load(session.wait.id) is None:
+                await self.send([])  # it was taken by a process that died: the call is gated again
+            else:
+                await self.approve(session.wait.id)
             session = await read_session(self.store, self.session)
 
     def _told(self, event: Event) -> None:
@@ -171,26 +176,26 @@ class Person:
             tell("done", self.session)
 
 
-async def run(store: FileStore, effects: Effects, replay: Any) -> None:
-    person = Person(store, effects, replay)
+async def run(store: FileStore, effects: Effects, options: Any) -> None:
+    person = Person(store, effects, options)
     await person.send()
-    waits = (await store.approvals.list())[0]
+    waits = (await person.approvals.list())[0]
     await person.approve(waits.id)
 
 
-async def end(store: FileStore, effects: Effects, replay: Any) -> None:
-    await Person(store, effects, replay).go_on()
+async def end(store: FileStore, effects: Effects, options: Any) -> None:
+    await Person(store, effects, options).go_on()
 
 
-async def fork(store: FileStore, effects: Effects, replay: Any) -> None:
+async def fork(store: FileStore, effects: Effects, options: Any) -> None:
     if not (await read_session(store, "copy")).exists:
         forked = await AgentExecutor.fork(SESSION, 1, store.checkpoints, new_session_id="copy")
         tell("forked", forked.session_id)
-    await Person(store, effects, replay, "copy").go_on([])
+    await Person(store, effects, options, "copy").go_on([])
 
 
-async def crowd(store: FileStore, effects: Effects, replay: Any) -> None:
-    people = [Person(store, effects, replay, f"s{n:02}", CROWD_SCRIPT) for n in range(CROWD)]
+async def crowd(store: FileStore, effects: Effects, options: Any) -> None:
+    people = [Person(store, effects, options, f"s{n:02}", CROWD_SCRIPT) for n in range(CROWD)]
     random.shuffle(people)
     await asyncio.gather(*(person.go_on() for person in people))
 
@@ -201,10 +206,11 @@ def main() -> int:
     parser.add_argument("store")
     parser.add_argument("effects")
     parser.add_argument("--replay", default="safe")
+    parser.add_argument("--apart", action="store_true")
     options = parser.parse_args()
     work = {"run": run, "end": end, "fork": fork, "crowd": crowd}[options.what]
     try:
-        asyncio.run(work(FileStore(options.store), Effects(options.effects), options.replay))
+        asyncio.run(work(FileStore(options.store), Effects(options.effects), options))
     except SDKError as error:
         tell("error", error.code)
         return 1
