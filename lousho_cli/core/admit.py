@@ -16,7 +16,7 @@ from lousho_cli.core.decide import AgentFacts, resumed, started
 from lousho_cli.core.recognise import digest_input, recognise
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import Message, without_system
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import InputState, Session
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -50,9 +50,9 @@ def admit(
     """
     known = session.inputs.get(input_id) if input_id else None
     if known is not None:
-        if known.digest != digest_input(messages):
+        if not same_input(known, messages, by):
             return Admission("conflict")
-        if known.status in {"settled", "rejected"} and session.ended:
+        if known.status == "settled" and (session.ended or known.outcome == "completed"):
             return Admission("settled")
         messages = ()
     new = _new_messages(session, messages, by_text=input_id is None)
@@ -68,6 +68,11 @@ def admit(
         begin = started(agent, input_id or fresh_id, now, instructions=None)
         return Admission("run", _around(begin, _entering(new, begin.input_id, by)))
     return Admission("run", (resumed(session, agent, now), *_entering(new, input_id or fresh_id, by)))
+
+
+def same_input(known: InputState, messages: Sequence[Message], by: str | None) -> bool:
+    """Whether what comes under a known input's id is that input again: the same content from the same sender."""
+    return known.digest == digest_input(messages) and known.by == by
 
 
 def _around(begin: r.RunStarted, entering: tuple[r.Record, ...]) -> tuple[r.Record, ...]:

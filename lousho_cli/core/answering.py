@@ -9,13 +9,16 @@ from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, diges
 from lousho_cli.domain.session import Session
 
 
-def answer_records(session: Session, decision: ApprovalDecision, now: str) -> tuple[r.Record, ...]:
+def answer_records(session: Session, decision: ApprovalDecision, now: str, *, taken: bool = False) -> tuple[r.Record, ...]:
     """What to record for a decision; nothing when the session does not wait for it (any more).
+
+    Args:
+        taken: the caller took the approval from its store, and so may decide one that was given away.
 
     The checkpoint that goes with it holds the decision, so that it is there while the call runs.
     """
     wait = session.wait
-    if wait is None or wait.id != decision.id:
+    if wait is None or not waits_for(session, decision.id, taken=taken):
         return ()
     if decision.digest is not None and decision.digest != wait.digest:
         return ()
@@ -31,6 +34,12 @@ def answer_records(session: Session, decision: ApprovalDecision, now: str) -> tu
         at=now,
     )
     return (answered, r.Mark(session.step))
+
+
+def waits_for(session: Session, approval_id: str, *, taken: bool = False) -> bool:
+    """Whether the session waits for exactly this decision, and it was not given to somebody else already."""
+    wait = session.wait
+    return wait is not None and wait.id == approval_id and (taken or not session.wait_taken)
 
 
 def expired(wait: PendingApproval, now: str) -> bool:

@@ -8,7 +8,7 @@ and get the same answer.
     answer, no calls    the run is finished
     budget spent        the run is finished
     otherwise           call the model
-    finished            the next input that waits, else rest
+    finished            rest, until the next input comes (``next_input``)
 
 Nothing is drawn, read or awaited. ``Write`` holds what is known to be true at once and only
 has to be recorded; ``core.advance`` asks again behind it.
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -28,6 +27,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import OpenTurn, Session
+from lousho_cli.domain.times import later
 
 
 class AgentFacts(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
     if session.wait is not None or session.awaiting:
         return (Rest(),)
     if session.outcome is not None:
-        return (Rest(),) if live.late else _next_input(session, agent, live)
+        return (Rest(),)
     if _out_of_time(session, live):
         return _stop(session, live, "timeout")
     if session.turn is not None:
@@ -152,15 +152,13 @@ def settled(session: Session, outcome: r.Outcome, error: str | None = None, code
     return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
 
 
-def _next_input(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
-    if not session.waiting:
-        return (Rest(),)
+def next_input(session: Session, agent: AgentFacts, now: str) -> tuple[r.Record, ...]:
+    """How the oldest input that waits begins, once the run before it has ended; nothing while none may."""
+    if not session.waiting or session.outcome is None or session.awaiting:
+        return ()
     input_id = session.waiting[0]
-    if session.ended:
-        begin: r.Record = started(agent, input_id, live.now, instructions=None)
-    else:
-        begin = resumed(session, agent, live.now)
-    return (Write((begin, r.InputApplied(input_id))),)
+    begin: r.Record = started(agent, input_id, now, instructions=None) if session.ended else resumed(session, agent, now)
+    return (begin, r.InputApplied(input_id))
 
 
 def started(agent: AgentFacts, input_id: str, now: str, instructions: str | None) -> r.RunStarted:
@@ -173,24 +171,16 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
     """How it is recorded that an unfinished run goes on with this agent; as its next attempt, unless told which."""
     begin = agent.begin
     following = 1 if session.outcome is not None else session.attempts + 1
+    # Its time stands, unless it had ended before or never had one: a fork, or a store that keeps none.
+    afresh = session.outcome is not None or session.run.deadline is None
     return r.RunResumed(
         attempt=attempt or following,
         fingerprint=begin.fingerprint if begin.fingerprint != session.run.fingerprint else None,
-        offered=begin.offered if begin.offered != session.run.offered else (),
+        offered=begin.offered if begin.offered != session.run.offered else None,
         model=begin.model if begin.model != session.run.model else None,
         max_steps=begin.max_steps if begin.max_steps != session.run.max_steps else None,
-        deadline=_deadline_again(session, agent, now),
+        deadline=_later(now, agent.max_duration_ms) if afresh else None,
     )
-
-
-def _deadline_again(session: Session, agent: AgentFacts, now: str) -> str | None:
-    """A run that had ended begins its time afresh; one that waited for a person gets that time back; else it stands."""
-    if session.outcome is not None:
-        return _later(now, agent.max_duration_ms)
-    if session.wait is None or session.run.deadline is None:
-        return None
-    waited = datetime.fromisoformat(now) - datetime.fromisoformat(session.wait.created_at)
-    return _later(session.run.deadline, max(round(waited.total_seconds() * 1000), 0))
 
 
 def _out_of_time(session: Session, live: Live) -> bool:
@@ -276,7 +266,4 @@ def _pause(session: Session, call: ToolCall, ask: gate.Ask, agent: AgentFacts, l
 
 
 def _later(now: str, ms: int | None) -> str | None:
-    if ms is None:
-        return None
-    then = datetime.fromisoformat(now) + timedelta(milliseconds=ms)
-    return then.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if ms is None else later(now, ms)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.open_turns import open_turn
 from lousho_cli.core.recognise import digest_input
@@ -22,6 +24,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import InputState, Parent, Run, Session
+from lousho_cli.domain.times import later, ms_between
 from lousho_cli.domain.usage import step_usage
 
 Handlers = dict[type, Callable[[Accumulator, Any, r.Batch], None]]
@@ -199,7 +202,7 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         input_id=run.input_id,
         start=run.start,
         fingerprint=record.fingerprint or run.fingerprint,
-        offered=record.offered or run.offered,
+        offered=run.offered if record.offered is None else record.offered,
         model=record.model or run.model,
         replay=run.replay,
         max_steps=record.max_steps or run.max_steps,
@@ -310,7 +313,7 @@ def _wait_put_back(f: Accumulator, record: r.WaitPutBack, _batch: r.Batch) -> No
         f.decided = {i: approved for i, approved in f.decided.items() if i != record.id}
 
 
-def _wait_answered(f: Accumulator, record: r.WaitAnswered, _batch: r.Batch) -> None:
+def _wait_answered(f: Accumulator, record: r.WaitAnswered, batch: r.Batch) -> None:
     if f.wait is None or f.wait.id != record.id:
         return
     decision = ApprovalDecision(
@@ -324,6 +327,10 @@ def _wait_answered(f: Accumulator, record: r.WaitAnswered, _batch: r.Batch) -> N
     )
     f.decisions = {**f.decisions, f.wait.tool_call_id: decision}
     f.decided = {**f.decided, record.id: decision.approved}
+    if f.run.deadline is not None:
+        # The time a person took is not the run's.
+        waited = max(ms_between(f.wait.created_at, batch.at), 0)
+        f.run = msgspec.structs.replace(f.run, deadline=later(f.run.deadline, waited))
     f.wait, f.wait_taken, f.status = None, False, "in-progress"
 
 

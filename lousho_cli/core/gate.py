@@ -9,6 +9,7 @@ it is asked outside (``Consult``) and its answer comes back in as a fact.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -16,7 +17,7 @@ import msgspec
 
 from lousho_cli.core import tool_errors
 from lousho_cli.domain.approvals import ApprovalDecision, Question, digest_of
-from lousho_cli.domain.codec import json_text
+from lousho_cli.domain.codec import json_text, plain
 from lousho_cli.domain.issues import Issue
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.texts import INTERRUPTED_TOOL_RESULT, TRUNCATED_TOOL_RESULT
@@ -133,14 +134,29 @@ def effective_replay(tool: GatedTool | None, policy: Policy, default: Replay) ->
 def parse_arguments(text: str, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]:
     """The validated arguments of a call, or what is wrong with them. Bad JSON is never an empty object."""
     try:
-        args = json.loads(text, parse_constant=_no_constant)
+        args = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         return None, (Issue("(root)", f"the arguments are not valid JSON: {error}"),)
-    return tool.validate(args)
+    return validated(args, tool)
+
+
+def validated(args: Any, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]:
+    """The arguments as the tool takes them, or what is wrong with them; a check that fails lets nothing through."""
+    try:
+        return tool.validate(plain(args)[0])
+    except Exception as error:  # noqa: BLE001 - a tool's own check may raise anything; deciding must not
+        return None, (Issue("(root)", f"the arguments could not be checked: {type(error).__name__}: {error}"),)
 
 
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
 
 
 def _refused(call: ToolCall, tool: GatedTool | None, decision: ApprovalDecision) -> Settle:
@@ -162,7 +178,8 @@ def _approved(call: ToolCall, tool: GatedTool, args: Any, decision: ApprovalDeci
     if question is not None:
         return Settle(_answer(question, decision.note or ""), is_error=False)
     if decision.args is not None:
-        return Run(decision.args)  # an edit: validated and digested when it was decided
+        edited, issues = validated(decision.args, tool)
+        return Settle(tool_errors.validation(call, issues)) if issues else Run(edited)
     if decision.digest is not None and decision.digest != digest_of(args):
         changed = (Issue("(root)", "the arguments are no longer those that were approved"),)
         return Settle(tool_errors.validation(call, changed))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.domain.plain import json_text, plain
 from lousho_cli.errors import ConfigurationError
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -85,8 +86,8 @@ Input = str | MessageLike | list[MessageLike] | tuple[MessageLike, ...]
 
 
 def user(text: str) -> Message:
-    """A user message of plain text."""
-    return Message(role="user", content=text)
+    """A user message of plain text; a lone surrogate in it becomes U+FFFD."""
+    return Message(role="user", content=plain(text)[0])
 
 
 def messages_from(value: Input) -> tuple[Message, ...]:
@@ -105,11 +106,54 @@ def messages_from(value: Input) -> tuple[Message, ...]:
 
 
 def message_from(value: MessageLike) -> Message:
-    """Reads one message; a dictionary may spell its fields as the seed does (``toolCallId``) or as we do."""
-    if isinstance(value, Message):
+    """Reads one message; a dictionary may spell its fields as the seed does (``toolCallId``) or as we do.
+
+    What it gives can be stored and read back as it is, whatever was put into a ``Message``, which does not
+    check its fields when it is made.
+
+    Raises:
+        ConfigurationError: it has no known role, or something in it is of the wrong kind.
+    """
+    if isinstance(value, Message) and is_sound(value):
         return value
     try:
-        fields = {_SEED_SPELLING.get(key, key): item for key, item in value.items()}
+        return remade(value)
+    except (msgspec.ValidationError, TypeError, ValueError, KeyError) as error:
+        raise ConfigurationError(
+            f"a message of the input is not valid: {_why(error)}",
+            field="input",
+            hint="A message has a role (system, user, assistant, tool) and a content.",
+        ) from error
+
+
+def is_sound(message: Message) -> bool:
+    """Whether a message is read back as it is once it was written."""
+    try:
+        return _decoder.decode(_encoder.encode(message)) == message
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+        return False
+
+
+def remade(value: MessageLike, **instead: Any) -> Message:
+    """A message made of checked fields, all of its text plain; ``instead`` stands in place of its own fields.
+
+    Raises:
+        msgspec.ValidationError, TypeError, KeyError: something in it is of the wrong kind.
+    """
+    if not isinstance(value, (Message, Mapping)):
+        raise TypeError(f"expected a message, got {type(value).__name__}")
+    given = {name: getattr(value, name) for name in value.__struct_fields__} if isinstance(value, Message) else value
+    fields: dict[str, Any] = {_SEED_SPELLING.get(key, key): item for key, item in given.items()} | instead
+    if fields.get("content") is None:
+        fields["content"] = ""
+    fields["tool_calls"] = [_call_fields(call) for call in fields.get("tool_calls") or ()]
+    return msgspec.convert(plain(fields)[0], Message)
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Message)
+
+_SEED_SPELLING.get(key, key): item for key, item in value.items()}
         if fields.get("content") is None:
             fields["content"] = ""
         fields["tool_calls"] = tuple(_tool_call_from(call) for call in fields.get("tool_calls") or ())
@@ -131,12 +175,20 @@ _SEED_SPELLING = {
 }
 
 
-def _tool_call_from(value: ToolCall | Mapping[str, Any]) -> ToolCall:
+def _call_fields(value: ToolCall | Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a call; arguments that are no text yet become their JSON text."""
     if isinstance(value, ToolCall):
-        return value
-    inner = value.get("function")
-    source = inner if isinstance(inner, Mapping) else value
-    return ToolCall(id=value["id"], name=source["name"], arguments=source.get("arguments", "{}"))
+        call_id, name, arguments = value.id, value.name, value.arguments
+    else:
+        inner = value.get("function") if isinstance(value, Mapping) else None
+        source = inner if isinstance(inner, Mapping) else value
+        call_id, name, arguments = value["id"], source["name"], source.get("arguments")
+    text = arguments if isinstance(arguments, str) else "{}" if arguments is None else json_text(arguments)[0]
+    return {"id": call_id, "name": name, "arguments": text}
+
+
+def _why(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def without_system(messages: Iterable[Message]) -> tuple[Message, ...]:

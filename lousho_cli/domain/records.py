@@ -12,7 +12,7 @@ given further fields with defaults.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -140,7 +140,7 @@ class RunResumed(_Record, frozen=True, gc=False, tag="lousho.run_resumed"):
 
     attempt: int
     fingerprint: Fingerprint | None = None
-    offered: tuple[str, ...] = ()
+    offered: tuple[str, ...] | None = None
     model: str | None = None
     max_steps: int | None = None
     deadline: str | None = None
@@ -295,15 +295,27 @@ Record = (
 )
 
 
+KNOWN = frozenset(kind.__struct_config__.tag for kind in get_args(Record))
+"""The types this version knows."""
+
+
 class Foreign(msgspec.Struct, frozen=True, gc=False):
-    """A record we do not know: a user's own, or, when ``reserved``, one of a newer version. Kept as it came."""
+    """A record that is not one of ours as we know them, kept as it came.
+
+    ``reserved``: of a type that a newer version must have made. ``damaged``: of a type we know, in a shape it
+    never had, as a record only ever gains fields with defaults. Neither: a user's own.
+    """
 
     type: str
     raw: bytes
 
     @property
     def reserved(self) -> bool:
-        return self.type.startswith(RESERVED)
+        return self.type.startswith(RESERVED) and self.type not in KNOWN
+
+    @property
+    def damaged(self) -> bool:
+        return self.type in KNOWN
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -11,6 +11,7 @@ from lousho_cli.domain.agent import Agent, agent_from
 from lousho_cli.domain.messages import Input, messages_from
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Event, Listener
 from lousho_cli.executor.forks import ForkResult, fork_session
@@ -18,7 +19,6 @@ from lousho_cli.executor.places import place_of
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import Concurrency, RunSettings, SandboxExecute, run_agent
-from lousho_cli.executor.runs import Order
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.executor.streams import EventStream
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.answering import answer_records
+from lousho_cli.core.answering import answer_records, waits_for
 from lousho_cli.core.decide import resumed
+from lousho_cli.core.gate import validated
 from lousho_cli.core.snapshots import state_of_snapshot
 from lousho_cli.core.tool_errors import not_run
 from lousho_cli.domain import records as r
@@ -17,13 +18,13 @@ from lousho_cli.domain.agent import agent_from
 from lousho_cli.domain.approvals import ApprovalDecision, StoredApproval
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError, NotFoundError
+from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.places import Place, log_store_of
 from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, run_agent
-from lousho_cli.executor.runs import Order
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
@@ -69,7 +70,7 @@ async def resume_after_approval(
         order = Order(
             place=place,
             business_state=() if business is msgspec.UNSET else (business,),
-            answer=lambda session: _answer(session, decided, stored.approval, ready, clock.now()),
+            answer=lambda session: _answer(session, decided, stored, ready, clock.now()),
         )
         if not place.native:
             await _take(stored, approval_store, decided.id)
@@ -168,31 +169,34 @@ def _place(approval: StoredApproval, checkpoints: CheckpointStore | None, asked:
     return Place(plain, session_id or clock.new_id(), session_id, later, native=False, shared=False)
 
 
-def _answer(session: Session, decision: ApprovalDecision, stored: StoredApproval, agent: RunAgent, now: str) -> Sequence[r.Record]:
+def _answer(session: Session, decision: ApprovalDecision, stored: _Stored, agent: RunAgent, now: str) -> Sequence[r.Record]:
     """The records a decision begins with.
 
     Raises:
         NotFoundError: the session no longer waits for it.
         ConfigurationError: edited arguments the tool does not take, or a digest of another call.
     """
-    decision = check_decision(session, decision, agent.tools)
-    answered = answer_records(session, decision, now)
+    decision = check_decision(session, decision, agent.tools, taken=stored.taken)
+    answered = answer_records(session, decision, now, taken=stored.taken)
     if not answered:
         raise approval_not_found(decision.id)
     # A person's decision is no crash, so it costs no attempt.
     goes_on = resumed(session, agent.facts, now, attempt=max(session.attempts, 1))
-    return (answered[0], goes_on, *answered[1:], *_never_run(session, stored))
+    return (answered[0], goes_on, *answered[1:], *_never_run(session, stored.approval))
 
 
-def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[str, Tool]) -> ApprovalDecision:
+def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[str, Tool], *, taken: bool = False) -> ApprovalDecision:
     """A decision whose edit, if any, is validated by the tool that would get it.
+
+    Args:
+        taken: the caller took the approval from its store, and so may decide one that was given away.
 
     Raises:
         NotFoundError: the session does not wait for it.
         ConfigurationError: edited arguments the tool does not take, or a digest of another call.
     """
     wait = session.wait
-    if wait is None or wait.id != decision.id:
+    if wait is None or not waits_for(session, decision.id, taken=taken):
         raise approval_not_found(decision.id)
     if decision.digest is not None and decision.digest != wait.digest:
         raise ConfigurationError("the digest is not that of the call that waits", field="digest", code="LOUSHO_DIGEST_MISMATCH")
@@ -201,7 +205,7 @@ def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[
     tool = tools.get(wait.tool_name)
     if tool is None:
         return decision
-    args, issues = tool.validate(decision.args)
+    args, issues = validated(decision.args, tool)
     if issues:
         wrong = "; ".join(f"{issue.path}: {issue.message}" for issue in issues)
         raise ConfigurationError(f"the edited arguments do not fit {wait.tool_name}: {wrong}", field="args")

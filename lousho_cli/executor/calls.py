@@ -121,6 +121,15 @@ class Calls:
                 else:
                     self._give_up(self._tasks.pop(task))
 
+    async def abandon(self) -> None:
+        """Stops what still runs when the driver ends without it: nothing may run on behind a log that was given up."""
+        tasks, self._tasks = list(self._tasks), {}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1)
+        self._finished = []
+
     def _collect(self, task: asyncio.Task[Outcome | None]) -> None:
         call = self._tasks.pop(task)
         if task.cancelled():

@@ -53,6 +53,10 @@ class Consults:
             if not future.cancelled():
                 self._answers[call_id] = future.result()
 
+    def forget(self) -> None:
+        """A new turn: an answer was about a call of the one before, whatever its id."""
+        self._answers = {}
+
     def drop(self) -> None:
         """Asks no more: the calls are cancelled or left for another process."""
         for future in self._asking:

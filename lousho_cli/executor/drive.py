@@ -18,8 +18,9 @@ from collections.abc import Sequence
 
 from lousho_cli.core.decide import CallModel, ConsultTool, Effect, Live, Rest, RunCall, settled
 from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import plain
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import ProviderError, SDKError
+from lousho_cli.errors import OwnershipLostError, ProviderError, SDKError, StorageError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.calls import Calls
 from lousho_cli.executor.consults import Consults
@@ -61,10 +62,13 @@ class Driver:
             PropagatingToolError: a tool stopped the run.
             OwnershipLostError, StorageError: the log could not be written; nothing ran beyond it.
         """
+        self._failure = None
         try:
             await self._drive(happened)
         finally:
             self._alarm.cancel()
+            self._consults.drop()
+            await self._calls.abandon()
         if self._failure is not None:
             raise self._failure
         return self.log.session
@@ -109,11 +113,13 @@ class Driver:
         return True
 
     async def _perform(self, effects: Sequence[Effect]) -> Sequence[r.Record]:
+        if self.signal.aborted and not self._calls.in_flight:
+            return ()  # it fired while the batch was written: nothing new starts, and deciding sees why
         first = effects[0] if effects else None
         if isinstance(first, CallModel):
             return await self._call_model(first)
         for effect in effects:
-            if isinstance(effect, RunCall):
+            if isinstance(effect, RunCall) and not self.signal.aborted:
                 await self._calls.start(effect, alone=len(effects) == 1 and not self._consults.futures)
             elif isinstance(effect, ConsultTool):
                 self._consults.ask(effect)
@@ -145,7 +151,8 @@ class Driver:
 
     def _failed(self, error: BaseException) -> tuple[r.Record, ...]:
         detail = error.detail if isinstance(error, SDKError) else str(error)
-        return settled(self.log.session, "failed", detail or type(error).__name__, getattr(error, "code", None))
+        code = error.code if isinstance(error, SDKError) else None
+        return settled(self.log.session, "failed", plain(detail)[0] or type(error).__name__, code)
 
     async def _call_model(self, effect: CallModel) -> Sequence[r.Record]:
         self._calling_model = True
@@ -153,23 +160,29 @@ class Driver:
         try:
             turn = await self._models.ask(effect.step)
         except ProviderError as error:
-            return await self._retry_or_fail(error)
+            return self._retry_or_fail(error)
+        except (StorageError, OwnershipLostError):
+            raise
+        except SDKError as error:
+            self._calling_model, self._failure = False, error
+            return self._failed(error)
         finally:
             if timer is not None:
                 timer.cancel()
         if turn is None:
             return ()  # it was cut short by the signal; deciding sees that
         self._calling_model = False
+        self._consults.forget()
         await self.log.snapshot_if_due()
         return (turn,)
 
-    async def _retry_or_fail(self, error: ProviderError) -> Sequence[r.Record]:
+    def _retry_or_fail(self, error: ProviderError) -> Sequence[r.Record]:
         self._calling_model = False
         wait_ms = self._models.wait_before_retry(error)
         if wait_ms is None:
             self._failure = error
             return self._failed(error)
-        return (r.ModelRetry(self.log.session.retries + 1, error.detail, wait_ms),)
+        return (r.ModelRetry(self.log.session.retries + 1, plain(error.detail)[0], wait_ms),)
 
 
 _BEFORE_MODEL = {r.ToolFinished, r.Mark}

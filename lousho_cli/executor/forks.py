@@ -15,7 +15,8 @@ from lousho_cli.core.states import session_from
 from lousho_cli.domain import records as r
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.session import Marked, Session
-from lousho_cli.errors import ConfigurationError, NotFoundError
+from lousho_cli.domain.shared import Shared
+from lousho_cli.errors import ConfigurationError, NotFoundError, SessionBusyError
 from lousho_cli.executor.histories import get_checkpoint_history
 from lousho_cli.executor.places import log_store_of
 from lousho_cli.executor.session_log import SessionLog
@@ -87,8 +88,9 @@ async def _cut(store: LogStore, session_id: str, address: Address) -> tuple[Sess
 
 
 def mark_here(session: Session) -> Marked:
-    """The session as it stands, as if a mark were here: results behind the first unanswered call are left out."""
+    """The session as it stands, as if a mark were here, but with every result that was recorded: a cut is no mark."""
     run, step, n = session.last_mark
+    early = session.turn.results.values() if session.turn else ()
     return Marked(
         seq=session.seq,
         at=session.updated_at,
@@ -99,7 +101,7 @@ def mark_here(session: Session) -> Marked:
         approval_id=None,
         approval_kind=None,
         run=session.run,
-        messages=session.messages,
+        messages=Shared((*session.messages, *early)) if early else session.messages,
         held=session.held,
         turns=session.turns,
         usage=session.usage,
@@ -114,14 +116,26 @@ async def _free_log(store: LogStore, session_id: str, new_id: str | None, clock:
     number = 1
     while True:
         candidate = new_id or f"{session_id}.fork-{number}"
-        if candidate != session_id:
-            log = await SessionLog.open(store, candidate, socket.gethostname(), clock)
-            if not log.session.seq:
-                return log
-            await log.close()
+        log = await _claim_free(store, candidate, clock) if candidate != session_id else None
+        if log is not None:
+            return log
         if new_id is not None:
             raise _taken(new_id)
         number += 1
+
+
+async def _claim_free(store: LogStore, candidate: str, clock: Clock) -> SessionLog | None:
+    """The claimed log, None when something was written to it or somebody else just begins to."""
+    if (await store.read(candidate)).head:
+        return None
+    try:
+        log = await SessionLog.open(store, candidate, socket.gethostname(), clock)
+    except SessionBusyError:
+        return None
+    if log.session.seq:
+        await log.close()
+        return None
+    return log
 
 
 def _taken(new_id: str) -> ConfigurationError:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from lousho_cli.core.admit import same_input
 from lousho_cli.core.answering import answer_records
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Session
+from lousho_cli.errors import StorageError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.session_log import SessionLog
 
@@ -41,9 +43,19 @@ class Inbox:
     async def _take(self) -> None:
         # One at a time: who asks while the watcher is in the middle of a post must hear of it, not find it gone.
         async with self._taking:
-            posts = await self._log.store.inbox(self._log.id)
+            try:
+                posts = await self._log.store.inbox(self._log.id)
+            except StorageError:
+                return  # it can not be read now; whoever left something waits, and the next look finds it
             if posts:
                 await self._record(posts)
+
+    async def take_first(self) -> None:
+        """Records what was left before this owner came. A wish to stop meant a run that is not running."""
+        stale = [post.id for post in await self._log.store.inbox(self._log.id) if post.kind == "abort"]
+        if stale:
+            await self._log.store.discard(self._log.id, stale)
+        await self.take()
 
     async def _record(self, posts: Sequence[Post]) -> None:
         for post in posts:
@@ -52,18 +64,23 @@ class Inbox:
             except msgspec.ValidationError as error:
                 records = (r.Note("post", f"post {post.id} could not be read and was dropped: {error}"),)
             if records:
-                await self._log.record(*records)
                 self._news = True
-            if post.kind == "abort" and records:
-                self._controller.abort()
+                entered = self._log.enter(*records)
+                if post.kind == "abort":
+                    self._controller.abort()  # before anything else can be decided on: the next input is not meant
+                await self._log.write(entered)
         await self._log.store.discard(self._log.id, [post.id for post in posts])
 
     def _records(self, post: Post) -> tuple[r.Record, ...]:
         session = self._log.session
         if post.kind == "input":
-            if post.id in session.inputs:
+            messages = msgspec.convert(post.body, tuple[Message, ...])
+            known = session.inputs.get(post.id)
+            if known is None:
+                return (r.InputReceived(post.id, messages, post.by),)
+            if same_input(known, messages, post.by):
                 return ()
-            return (r.InputReceived(post.id, msgspec.convert(post.body, tuple[Message, ...]), post.by),)
+            return (r.Note("conflict", f"input {post.id} was used before, with other content or by somebody else; it was dropped"),)
         if post.kind == "answer":
             decision = msgspec.convert(post.body, ApprovalDecision)
             records = answer_records(session, decision, self._log.clock.now())
@@ -83,16 +100,17 @@ class Inbox:
             await self._take()
 
     async def stop(self) -> None:
-        """Stops looking. Raises what a failed append in the background raised."""
+        """Stops looking.
+
+        An append that failed meanwhile is not raised here: the log takes no more appends after one,
+        so whoever still has something to write meets it, and the post it was for is still there.
+        """
         watching, self._watching = self._watching, None
-        if watching is None:
-            return
-        watching.cancel()
-        try:
-            await watching
-        except asyncio.CancelledError:
+        if watching is not None:
+            watching.cancel()
+            await asyncio.wait({watching})
             if not watching.cancelled():
-                raise
+                watching.exception()
 
 
 def _runs(session: Session) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable
 from typing import Any
@@ -52,6 +53,10 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
                 events.emit("reasoning.delta", step=step, cursor=session.seq, text=event.text)
     except SDKError:
         raise
+    except asyncio.CancelledError as error:
+        if _is_cancelled():
+            raise
+        raise ProviderError("the provider gave up from inside", category="network", retryable=True) from error
     except Exception as error:
         raise ProviderError(f"the provider failed: {type(error).__name__}: {str(error)[:300]}") from error
     if answer is None:
@@ -84,15 +89,29 @@ async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.
     try:
         value = await (sandbox(tool, effect.args, context) if sandbox else tool.call(effect.args, context))
         content, altered = json_text(value)
-    except PropagatingToolError as error:
-        return Fatal(call, error)
+    except asyncio.CancelledError as error:
+        if _is_cancelled():
+            raise
+        return _raised(call, context, effect, RuntimeError(f"the tool was cancelled from inside: {error}"))
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is what the model is told
-        if context.signal.aborted and _recoverable(context.signal):
-            return None
-        if context.signal.aborted:
-            return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
-        return r.ToolFinished(call.id, reviewed(_error_result(call, error), effect.decision, is_error=True), is_error=True)
+        return _raised(call, context, effect, error)
     return r.ToolFinished(call.id, reviewed(content, effect.decision), altered=altered)
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this task, and not only something a tool or provider awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _raised(call: ToolCall, context: ToolContext, effect: RunCall, error: Exception) -> r.ToolFinished | Fatal | None:
+    """What a tool's error means. Behind an abort it is the abort, whatever it says."""
+    if context.signal.aborted:
+        return None if _recoverable(context.signal) else r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+    if isinstance(error, PropagatingToolError):
+        return Fatal(call, error)
+    content = reviewed(_error_result(call, error), effect.decision, is_error=True)
+    return r.ToolFinished(call.id, content, is_error=True)
 
 
 def _recoverable(signal: Any) -> bool:

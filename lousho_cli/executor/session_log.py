@@ -125,11 +125,15 @@ class SessionLog:
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
         """Folds and appends one batch that nothing has to be decided on."""
+        await self.write(self.enter(*records), durable=durable)
+
+    def enter(self, *records: r.Record) -> tuple[r.Batch, ...]:
+        """Folds one batch at once; it must be written next."""
         stamped = with_ring(records, self.store.history_limit)
         batch = r.Batch(self._fold.seq + 1, self.claim.epoch, self.clock.now(), tuple(self._announcing(stamped)))
         apply(self._fold, batch)
         self._waiting.append(batch)
-        await self.write((batch,), durable=durable)
+        return (batch,)
 
     async def flush(self) -> None:
         """Makes everything appended durable."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from lousho_cli.executor.abort import AbortController, AbortSignal
+from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.events import Events, Listener
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import RunAgent
-from lousho_cli.executor.runs import Order, carry_out
+from lousho_cli.executor.runs import carry_out
 from lousho_cli.ports.clock import Clock
 
 

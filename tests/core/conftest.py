@@ -15,7 +15,7 @@ from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.admit import admit
 from lousho_cli.core.advance import advance
 from lousho_cli.core.answering import answer_records
-from lousho_cli.core.decide import AgentFacts, CallModel, ConsultTool, Live, RunCall
+from lousho_cli.core.decide import AgentFacts, CallModel, ConsultTool, Live, RunCall, next_input
 from lousho_cli.core.fold import fold
 from lousho_cli.core.gate import Consulted, Policy
 from lousho_cli.core.states import session_from
@@ -126,6 +126,9 @@ class World:
                 self.starts[effect.call.id] += 1
         self.effects = plan.effects
         self.hold()
+        following = () if self.aborted else next_input(self.session, self.agent, NOW)
+        if following:
+            self.tell(*following)
 
     def hold(self) -> None:
         session = self.session

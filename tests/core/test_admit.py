@@ -86,7 +86,7 @@ def test_what_of_the_agent_changed_is_recorded(world: Any, ask: Any, make_facts:
     w.send("go")
     w.answer("plain")
     same, other = ask(w.session).records[0], ask(w.session, agent=make_facts(model="n")).records[0]
-    assert (same.fingerprint, same.model, same.offered) == (None, None, ())
+    assert (same.fingerprint, same.model, same.offered) == (None, None, None)
     assert (other.fingerprint.hash, other.model) == ("n", "n")
 
 

@@ -57,7 +57,7 @@ async def test_an_input_left_during_a_run_is_the_next_turn(logs: Any) -> None:
         return 1
 
     result = await run(logs, CALLS, "one", "two", tool=look)
-    assert result.text == "two"
+    assert result.text == "one", "the caller's own result; the other's stands in the log"
     session = await read_session(logs, "s")
     assert [m.text for m in session.messages if m.role == "user"] == ["Go", "More"]
     assert session.inputs["in-2"].status == "settled"
@@ -120,13 +120,14 @@ async def test_a_posted_answer_decides_once_and_is_named(logs: Any) -> None:
         body = {"id": paused.approval_id, "approved": approved}
         await logs.post("s", post(f"p-{number}", "answer", body))
 
-    with pytest.raises(Exception, match="waits for a decision"):
-        await run(logs, CALLS, "done", gated=True, input="More")
+    result = await run(logs, CALLS, "done", gated=True, input="More")
+    assert [m.text for m in result.messages if m.role == "user"] == ["Go", "More"]
     look = function_tool(lambda: 1, name="look", description="d", needs_approval=True)
     decided = {"id": paused.approval_id, "approved": True}
-    await resume_after_approval(decided, logs.approvals, [look], ScriptedProvider([CALLS, "done"]), {}, logs.checkpoints)
+    with pytest.raises(NotFoundError):
+        await resume_after_approval(decided, logs.approvals, [look], ScriptedProvider([CALLS, "done"]), {}, logs.checkpoints)
     answers = [record for record in await records(logs) if isinstance(record, r.WaitAnswered)]
-    assert len(answers) == 1
+    assert [(record.post, record.approved) for record in answers] == [("p-0", False)]
     assert await logs.inbox("s") == ()
 
 

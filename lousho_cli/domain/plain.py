@@ -1,0 +1,101 @@
+"""Any value as data that JSON holds exactly, so that what was written is what is read.
+
+Nothing here refuses: what JSON does not know becomes text or a small object that says what
+it was, and the caller is told that something had to be altered.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+MOST_BITS = 14_284
+"""The longest integer that is written as a number: up to 4300 digits, past which Python reads no integer from text."""
+
+_DEEPEST = 100
+
+
+def json_text(value: Any) -> tuple[str, bool]:
+    """A tool's result as the JSON text a model gets, and whether something in it had to be altered; see ``plain``."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+        return text, False
+    except (ValueError, TypeError, RecursionError):
+        clean, altered = plain(value)
+        return json.dumps(clean, ensure_ascii=False, allow_nan=False, separators=(",", ":")), altered
+
+
+def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:
+    """``value`` as data that JSON can hold exactly, and whether that changed anything.
+
+    Numbers that are not finite become "NaN", "Infinity" or "-Infinity", an integer of more than
+    4300 digits its digits as text, a lone surrogate U+FFFD, bytes ``{"$bytes": base64}``, anything
+    else that JSON does not know its text.
+    """
+    if value is None or isinstance(value, bool):
+        return value, False
+    if isinstance(value, int):
+        return (int.__int__(value), False) if value.bit_length() <= MOST_BITS else (str(Decimal(value)), True)
+    if isinstance(value, str):
+        return _plain_text(value)
+    if isinstance(value, float):
+        return _plain_float(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"$bytes": base64.b64encode(bytes(value)).decode()}, True
+    if _depth >= _DEEPEST:
+        return "[too deep]", True
+    if isinstance(value, dict):
+        keys = [text_of(key) for key in value]
+        items = [plain(item, _depth + 1) for item in value.values()]
+        changed = any(altered for _, altered in items) or any(key != old for key, old in zip(keys, value, strict=True))
+        return {key: item for key, (item, _) in zip(keys, items, strict=True)}, changed
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = [plain(item, _depth + 1) for item in value]
+        return [item for item, _ in items], any(altered for _, altered in items) or isinstance(value, (set, frozenset))
+    return _plain_object(value, _depth)
+
+
+def text_of(value: object) -> str:
+    """The text of anything, fit to be stored: an error's message, a note, a reason, an object that JSON does not know."""
+    try:
+        return _plain_text(str(plain(value)[0] if isinstance(value, int) else value))[0]
+    except Exception:  # noqa: BLE001 - whose own text fails is named by its kind instead
+        return f"<{type(value).__name__}>"
+
+
+def _plain_object(value: Any, depth: int) -> tuple[Any, bool]:
+    kind = type(value)
+    fields = getattr(kind, "__dataclass_fields__", None)
+    if fields is not None:
+        return plain({name: getattr(value, name) for name in fields}, depth + 1)
+    if callable(getattr(kind, "model_dump", None)):
+        return plain(value.model_dump(mode="json"), depth + 1)
+    if isinstance(value, msgspec.Struct):
+        try:
+            return plain(msgspec.to_builtins(value, enc_hook=lambda item: plain(item, depth + 1)[0]), depth + 1)
+        except (TypeError, ValueError, RecursionError):
+            return text_of(value), True  # a key or a number in it that JSON does not know
+    return text_of(value), True
+
+
+def _plain_float(value: float) -> tuple[Any, bool]:
+    if math.isfinite(value):
+        return float.__float__(value), False
+    return ("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"), True
+
+
+def _plain_text(value: str) -> tuple[str, bool]:
+    value = str.__str__(value)  # an exact text: a kind of its own is nothing a record can hold
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        # A pair of surrogates that was written as two escapes is one character; one alone is none.
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole, True
+    return value, False

@@ -1,0 +1,198 @@
+"""How an order begins: what of it is new, whether it may begin at all, and the records it begins with.
+
+A new run, the next message, a resume and an approval differ only in these records. Everything that
+can refuse an order refuses it here, before anything is written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core.admit import Admission, admit
+from lousho_cli.core.fold import fold
+from lousho_cli.core.resuming import drift_of, missing_tools
+from lousho_cli.core.transcript import check, repair
+from lousho_cli.domain import records as r
+from lousho_cli.domain.agent import AgentDrift
+from lousho_cli.domain.codec import plain
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import (
+    AgentDriftError,
+    ConfigurationError,
+    InputRejectedError,
+    ResumeToolMissingError,
+    SessionAwaitingApprovalError,
+)
+from lousho_cli.executor.events import Events
+from lousho_cli.executor.places import Place
+from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.sessions import read_session
+
+ORPHANED = "LOUSHO_APPROVAL_ORPHANED"
+
+log_to = logging.getLogger("lousho")
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a caller wants of a session.
+
+    given: False when the caller wants nothing himself: only what others left is served.
+    business_state: empty, or a tuple of the one value to store.
+    answer: for a decision: given the session, the records that decide it. It is asked before anything
+        is written and may raise.
+    """
+
+    place: Place
+    messages: Sequence[Message] = ()
+    input_id: str | None = None
+    by: str | None = None
+    path: str | None = None
+    create: bool = False
+    given: bool = True
+    business_state: tuple[Any, ...] = ()
+    answer: Callable[[Session], Sequence[r.Record]] | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the caller brings something himself, and does not only go on."""
+        return bool(self.messages) or self.answer is not None
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """The records an order begins with; ``answered``: its input had its end already, and this was the session then."""
+
+    records: tuple[r.Record, ...] = ()
+    answered: Session | None = None
+
+
+class Beginner:
+    """Works out the beginning of one order."""
+
+    def __init__(self, agent: RunAgent, order: Order, events: Events, clock: Clock) -> None:
+        self._agent, self._order, self._events, self._clock = agent, order, events, clock
+
+    async def begin(self, session: Session) -> Beginning:
+        """The beginning on ``session``; raises what ``AgentExecutor.execute`` says when it may not begin."""
+        order = self._order
+        if not order.given:
+            return Beginning()
+        if order.create and session.exists:
+            raise ConfigurationError(f"session {order.place.session_id} exists already", field="session_id", code="LOUSHO_SESSION_EXISTS")
+        orphaned = order.answer is None and await self._refuse_if_awaiting(session)
+        records = self._admitted(session) if order.answer is None else order.answer(session)
+        drift = self._compare(_told(session, [record for record in records if type(record) is r.WaitAnswered]))
+        self._events.emit("run.start", cursor=session.seq, run=session.run.number, attempt=session.attempts)
+        notes = self._drifted(drift, session) if drift else ()
+        if records and not session.ended:
+            await self._reap(session)
+        if orphaned:
+            gone = f"the approval this session waited for is gone; its call is gated again [{ORPHANED}]"
+            notes = (*notes, self._note("orphaned", gone))
+        state = [r.BusinessState(plain(value)[0]) for value in order.business_state]
+        if not records:
+            return Beginning(answered=await self._as_answered(session))
+        return Beginning((*records, *self._repaired(_told(session, records)), *notes, *state))
+
+    async def _as_answered(self, session: Session) -> Session:
+        """The session when the input of this order was settled; as it is now where that can not be told."""
+        input_id, place = self._order.input_id, self._order.place
+        if input_id is None or input_id == session.run.input_id:
+            return session
+        for batch in (await place.store.read(place.session_id)).batches:
+            if any(isinstance(record, r.InputSettled) and record.id == input_id for record in batch.records):
+                return await read_session(place.store, place.session_id, up_to=batch.seq)
+        return session
+
+    def _admitted(self, session: Session) -> Sequence[r.Record]:
+        order, agent = self._order, self._agent
+        created = r.Created(agent.agent.name, order.path)
+        fresh_id = self._clock.new_id()
+        admission: Admission = admit(
+            session,
+            order.messages,
+            input_id=order.input_id,
+            fresh_id=fresh_id,
+            now=self._clock.now(),
+            agent=agent.facts,
+            created=created,
+            by=order.by,
+        )
+        if admission.kind == "conflict":
+            raise InputRejectedError(
+                f"input {order.input_id} was used before, with other content",
+                code="LOUSHO_INPUT_CONFLICT",
+                hint="Use a new input id for a new input.",
+            )
+        if admission.kind == "empty":
+            raise ConfigurationError("a new session needs an input", field="input", code="LOUSHO_CONFIG_MISSING_INPUT")
+        return admission.records
+
+    async def _refuse_if_awaiting(self, session: Session) -> bool:
+        """Raises while a person must decide; True when the approval is gone and the call may be gated again."""
+        if not session.awaiting:
+            return False
+        place = self._order.place
+        approval_id = session.wait.id if session.wait else (session.latest and session.latest.approval_id) or ""
+        gone = session.wait is None or session.wait_taken
+        if not place.native:
+            load = getattr(place.approvals, "load", None)
+            gone = load is not None and await load(approval_id) is None
+        if gone and not self._order.messages:
+            return True
+        raise SessionAwaitingApprovalError(place.session_id, approval_id, session.wait.kind if session.wait else "tool")
+
+    def _compare(self, session: Session) -> AgentDrift | None:
+        """Refuses a missing tool or, when asked to, any drift; otherwise gives what changed."""
+        if not session.exists or session.ended:
+            return None
+        missing = missing_tools(session, self._agent.facts)
+        if missing:
+            raise ResumeToolMissingError(missing)
+        drift = drift_of(session, self._agent.facts)
+        mode = self._agent.settings.on_agent_drift
+        if drift is not None and mode == "error":
+            raise AgentDriftError(
+                f"the agent changed since the run was saved: {drift.describe()}",
+                hint="Resume it with the agent it began with, or with --on-drift warn.",
+            )
+        return None if mode == "ignore" else drift
+
+    def _drifted(self, drift: AgentDrift, session: Session) -> tuple[r.Record, ...]:
+        self._events.emit("agent.drift", cursor=session.seq, text=drift.describe(), **msgspec.to_builtins(drift))
+        return (self._note("drift", f"the agent changed since the run was saved: {drift.describe()}"),)
+
+    def _note(self, kind: str, text: str) -> r.Note:
+        if kind != "drift":
+            self._events.emit("warning", about=kind, text=text)
+        if not self._events.wanted:
+            log_to.warning("%s: %s", self._order.place.session_id, text)
+        return r.Note(kind, text)
+
+    def _repaired(self, session: Session) -> tuple[r.Record, ...]:
+        """A splice that makes an old transcript one a provider accepts; nothing where it is."""
+        if not session.exists or check(session.messages, open_tail=session.turn is not None) is None:
+            return ()
+        messages, words = repair(session.messages, open_tail=session.turn is not None)
+        return (r.Splice(0, messages, "repair"), self._note("repair", "; ".join(words)))
+
+    async def _reap(self, session: Session) -> None:
+        """Kills what a cut call left running: it may not go on beside its own second try."""
+        if session.turn is None:
+            return
+        names = {call.id: call.name for call in session.turn.calls}
+        for call_id, (pid, started) in session.turn.spawned.items():
+            tool = self._agent.tools.get(names[call_id])
+            reap = getattr(tool, "reap", None)
+            if reap is not None:
+                await reap(pid, started)
+
+
+def _told(session: Session, records: Sequence[r.Record]) -> Session:
+    """The session as ``records`` would make it; nothing is written."""
+    return fold((r.Batch(session.seq, session.epoch, session.updated_at, tuple(records)),), session) if records else session
