@@ -22,7 +22,7 @@ from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.core.answering import expired
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SessionBusyError
-from lousho_cli.executor.approvals import check_decision, record_decision
+from lousho_cli.executor.approvals import check_decision, decision_from, record_decision
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.registry import registry_from
@@ -114,7 +114,8 @@ def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
     args = order.edited[0] if order.edited else None
     if order.edited and args is None:
         raise ConfigurationError("the edited arguments are null", field="--edit", hint="Give the whole object the tool is to get.")
-    return ApprovalDecision(wait.id, order.verb != "reject", note=note, args=args, digest=wait.digest, by=order.flags.by)
+    said = ApprovalDecision(wait.id, order.verb != "reject", note=note, args=args, digest=wait.digest, by=order.flags.by)
+    return decision_from(said)  # what was typed may hold bytes that are no text
 
 
 async def _decide(

@@ -6,6 +6,7 @@ import msgspec
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.states import session_from
+from lousho_cli.core.versions import damaged_records
 from lousho_cli.domain.records import FORMAT
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import DamagedLogError
@@ -13,11 +14,12 @@ from lousho_cli.ports.log_store import Hole, LogStore
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A session as its log stands."""
+    """A session as its log stands. ``unreadable``: records that are passed over, by seq, and why."""
 
     id: str
     session: Session
     holes: tuple[Hole, ...] = ()
+    unreadable: tuple[tuple[int, str], ...] = ()
 
     @property
     def newer(self) -> str:
@@ -30,8 +32,9 @@ class Loaded(msgspec.Struct, frozen=True):
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """What is missing from it, in words."""
-        return tuple(f"batches {hole.first} to {hole.last} are missing: {hole.detail}" for hole in self.holes)
+        """What is missing from it, or can not be read, in words."""
+        missing = [f"batches {hole.first} to {hole.last} are missing: {hole.detail}" for hole in self.holes]
+        return (*missing, *(f"record {seq} can not be read: {why}" for seq, why in self.unreadable))
 
 
 async def load(store: LogStore, session_id: str) -> Loaded:
@@ -47,4 +50,4 @@ async def load(store: LogStore, session_id: str) -> Loaded:
     session = fold(read.batches, base)
     if session.seq == 0 and not read.holes:
         raise DamagedLogError(f"the log of session {session_id} holds no valid record", hint="See: lousho fsck")
-    return Loaded(session_id, session, read.holes)
+    return Loaded(session_id, session, read.holes, tuple(damaged_records(read.batches)))

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from lousho_cli.domain.codec import json_text
+from lousho_cli.domain.plain import json_text
 
 TIME_LIMIT_SECONDS = 60
 

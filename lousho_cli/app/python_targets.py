@@ -8,6 +8,7 @@ What goes wrong in it is told with its line, never as a traceback.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import traceback
 from hashlib import sha256
@@ -57,7 +58,7 @@ def load_module(path: Path, field: str) -> ModuleType:
     path = path.absolute()
     if not path.is_file():
         raise ConfigurationError(f"{field}: {path} does not exist", field=field, code=NOT_FOUND)
-    name = f"lousho_agent_{path.stem}_{sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    name = f"lousho_agent_{path.stem}_{sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -13,7 +13,7 @@ from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import RunFlags, prepare
 from lousho_cli.app.queueing import queue
-from lousho_cli.app.sessions import head_of, not_found
+from lousho_cli.app.sessions import head_of, not_found, read_heads
 from lousho_cli.app.targets import Target, resolve_target
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, current_folder, open_store
 from lousho_cli.core.session_ids import check_session_id
@@ -90,7 +90,7 @@ async def _named(order: RunOrder, store: LogStore | None) -> str | None:
         return check_session_id(order.session)
     if not order.last:
         return None
-    heads = (await store.heads()).heads if store is not None else ()
+    heads = (await read_heads(store)).heads if store is not None else ()
     if not heads:
         raise not_found("to continue", ())
     return max(heads, key=lambda head: (head.updated_at, head.id)).id

@@ -9,10 +9,10 @@ import msgspec
 from lousho_cli.app.results import Outcome, PendingItem, Status
 from lousho_cli.app.sync import run_now
 from lousho_cli.app.wiring import open_store
-from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.core.session_ids import check_session_id, keeps_only_a_pause
 from lousho_cli.domain.heads import Head
 from lousho_cli.errors import AmbiguousError, NotAStoreError, NotFoundError, StorageError
-from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.log_store import Heads, LogStore
 
 _NAMED = 20  # how many ids an error lists before it only counts
 
@@ -42,10 +42,18 @@ class Listing(msgspec.Struct, frozen=True):
     damaged: tuple[tuple[str, str], ...] = ()
 
 
-def heads_here(flag: str | None) -> Sequence[Head]:
-    """The heads of the store that is meant, in no order; none without a store."""
+async def read_heads(store: LogStore) -> Heads:
+    """The sessions of a store, in no order: its logs without those that only keep a pause of a run elsewhere."""
+    found = await store.heads()
+    return Heads(tuple(head for head in found.heads if not keeps_only_a_pause(head)), found.damaged)
+
+
+def heads_here(flag: str | None, *, pauses: bool = False) -> Sequence[Head]:
+    """The sessions of the store that is meant, in no order; none without a store. ``pauses``: with those kept for elsewhere."""
     store = open_store(flag, create=False)
-    return run_now(store.heads).heads if store is not None else ()
+    if store is None:
+        return ()
+    return run_now(store.heads if pauses else lambda: read_heads(store)).heads
 
 
 async def list_sessions(
@@ -66,7 +74,7 @@ async def list_sessions(
     """
     if store is None:
         return Listing()
-    found = await store.heads()
+    found = await read_heads(store)
     heads = [
         head
         for head in found.heads
@@ -132,7 +140,7 @@ async def find_session(store: LogStore | None, name: str) -> tuple[LogStore, str
         raise not_found(name, ())
     if await head_of(store, name) is not None:
         return store, name
-    heads = await store.heads()
+    heads = await read_heads(store)
     ids = sorted({head.id for head in heads.heads} | {log_id for log_id, _ in heads.damaged})
     if name in ids:
         return store, name

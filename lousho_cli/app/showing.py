@@ -12,6 +12,7 @@ from lousho_cli.app.sessions import find_session
 from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address
 from lousho_cli.core.checkpoints import checkpoint_at
 from lousho_cli.core.fold import fold
+from lousho_cli.core.versions import damaged_records
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
@@ -94,7 +95,7 @@ async def _load_until(store: LogStore, session_id: str, seq: int) -> Loaded:
     if not batches or batches[-1].seq != seq:
         whole = fold(read.batches)
         raise checkpoint_not_found(session_id, whole, f"no batch {seq} in its log (its last is {read.head})")
-    return Loaded(session_id, fold(batches), read.holes)
+    return Loaded(session_id, fold(batches), read.holes, tuple(damaged_records(batches)))
 
 
 async def show(store: LogStore | None, text: str) -> tuple[Shown, Loaded]:

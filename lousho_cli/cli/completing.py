@@ -23,7 +23,7 @@ def complete_addresses(ctx: Any, args: list[str], incomplete: str) -> Offer:
 
 def complete_approvals(ctx: Any, args: list[str], incomplete: str) -> Offer:
     """Ids of what waits for a person, each with its tool and session."""
-    return _offer(ctx, lambda head: [(head.waits_for.id, f"{head.waits_for.tool} in {head.id}")] if head.waits_for else [])
+    return _offer(ctx, lambda head: [(head.waits_for.id, f"{head.waits_for.tool} in {head.id}")] if head.waits_for else [], pauses=True)
 
 
 def complete_agents(ctx: Any, args: list[str], incomplete: str) -> Offer:
@@ -38,13 +38,13 @@ def complete_schemas(ctx: Any, args: list[str], incomplete: str) -> Offer:
     return [(name, "") for name in NAMES]
 
 
-def _offer(ctx: Any, of: Callable[[Any], Iterable[tuple[str, str]]]) -> Offer:
+def _offer(ctx: Any, of: Callable[[Any], Iterable[tuple[str, str]]], *, pauses: bool = False) -> Offer:
     from lousho_cli.app.sessions import heads_here
     from lousho_cli.errors import SDKError
 
     flag = getattr(ctx.find_root().obj, "store", None)
     try:
-        heads = heads_here(flag)
+        heads = heads_here(flag, pauses=pauses)
     except (SDKError, OSError):  # a shell that waits for a word must not be told about a store
         return []
     return [offer for head in heads for offer in of(head)]

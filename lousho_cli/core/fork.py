@@ -14,8 +14,8 @@ import msgspec
 
 from lousho_cli.core.checkpoints import checkpoint_at, state_of_checkpoint
 from lousho_cli.domain.checkpoint import Checkpoint
-from lousho_cli.domain.codec import json_text, plain
 from lousho_cli.domain.messages import Message, message_from, user
+from lousho_cli.domain.plain import json_text, plain
 from lousho_cli.domain.session import Marked, Run, Session
 from lousho_cli.domain.state import State
 from lousho_cli.errors import ConfigurationError

@@ -17,9 +17,9 @@ import msgspec
 
 from lousho_cli.core import tool_errors
 from lousho_cli.domain.approvals import ApprovalDecision, Question, digest_of
-from lousho_cli.domain.codec import json_text, plain
 from lousho_cli.domain.issues import Issue
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.plain import json_text, plain
 from lousho_cli.domain.texts import INTERRUPTED_TOOL_RESULT, TRUNCATED_TOOL_RESULT
 
 Replay = Literal["safe", "never"]

@@ -7,7 +7,7 @@ of an edited call for that of the one it asked for.
 from __future__ import annotations
 
 from lousho_cli.domain.approvals import ApprovalDecision
-from lousho_cli.domain.codec import json_text
+from lousho_cli.domain.plain import json_text
 from lousho_cli.domain.texts import EDITED_TOOL_NOTE
 
 

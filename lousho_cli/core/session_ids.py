@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from lousho_cli.domain.heads import Head
 from lousho_cli.errors import ConfigurationError
 
 MAX_LENGTH = 128
@@ -34,6 +35,17 @@ def check_session_id(session_id: str) -> str:
     if not _VALID.fullmatch(session_id):
         raise _refused(f"the session id {session_id!r} is not valid")
     return session_id
+
+
+def approval_log(approval_id: str) -> str:
+    """The id of the log that keeps a pause of a run whose session is not in this store, or that has none."""
+    return f"approval-{approval_id}"
+
+
+def keeps_only_a_pause(head: Head) -> bool:
+    """Whether a log is no session but such a pause: it is found by its approval, never listed as a session."""
+    wait = head.waits_for or head.outline.taken
+    return wait is not None and head.id == approval_log(wait.id)
 
 
 def _refused(detail: str) -> ConfigurationError:

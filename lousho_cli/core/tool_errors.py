@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from lousho_cli.domain import texts
-from lousho_cli.domain.codec import json_text
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.plain import json_text
 
 ErrorKind = Literal["execution", "validation", "not-found", "rejected", "not-run", "denied", "mcp", "sandbox"]
 
@@ -33,9 +33,6 @@ MESSAGE_LIMIT = 2000
 
 CUT_MARK = "… [cut]"
 """Stands behind a message that was longer."""
-
-ROOT = "(root)"
-"""The path of an issue with the arguments as a whole."""
 
 
 class IssueLike(Protocol):
@@ -83,12 +80,6 @@ def validation(call: ToolCall, issues: Iterable[IssueLike]) -> str:
     found = [{"path": issue.path, "message": issue.message} for issue in issues]
     listed = "; ".join(f"{issue['path']}: {issue['message']}" for issue in found)
     return _of(call, "validation", f"The arguments are not valid. {listed}", issues=found)
-
-
-def bad_json(call: ToolCall, why: str) -> str:
-    """The arguments are no JSON at all; the tool did not run."""
-    said = f"not valid JSON: {why}"
-    return _of(call, "validation", f"The arguments are {said}", issues=[{"path": ROOT, "message": said}])
 
 
 def not_found(call: ToolCall, available: Sequence[str]) -> str:

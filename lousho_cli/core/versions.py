@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lousho_cli.domain.records import FORMAT, Base, Batch, Claimed, Created, Foreign, Forked
-from lousho_cli.errors import LogVersionError
+from lousho_cli.errors import DamagedLogError, LogVersionError
 
 
 def newer_version(batches: Iterable[Batch]) -> str:
@@ -30,4 +30,27 @@ def require_known(log_id: str, batches: Iterable[Batch]) -> None:
     if newer:
         raise LogVersionError(
             f"session {log_id} was written by a newer version: {newer}", hint="Update lousho; it can still be shown as it is."
+        )
+
+
+def damaged_records(batches: Iterable[Batch]) -> list[tuple[int, str]]:
+    """The records of a type we know in a shape it never had: the seq of each, and what is wrong, in words."""
+    return [
+        (batch.seq, f"its {record.type} is in a shape that no version writes")
+        for batch in batches
+        for record in batch.records
+        if isinstance(record, Foreign) and record.damaged
+    ]
+
+
+def require_readable(log_id: str, batches: Iterable[Batch]) -> None:
+    """Lets only a log pass all of whose records can be read; ask ``require_known`` first.
+
+    Raises:
+        DamagedLogError: the detail names the first that can not, by its seq.
+    """
+    for seq, why in damaged_records(batches):
+        raise DamagedLogError(
+            f"session {log_id} is damaged: record {seq} can not be read: {why}",
+            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.domain.plain import plain
 from lousho_cli.errors import ConfigurationError
 
 
@@ -30,18 +31,20 @@ class Agent(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 def agent_from(value: Agent | Mapping[str, Any]) -> Agent:
     """Reads an agent; a dictionary may say ``instructions`` for ``prompt`` and give tools by name.
 
+    What it gives can be stored as it is, whatever an ``Agent`` was made of.
+
     Raises:
         ConfigurationError: no name, or a field of the wrong kind.
     """
-    if isinstance(value, Agent):
-        return value
-    fields = dict(value)
+    if not isinstance(value, (Agent, Mapping)):
+        raise ConfigurationError(f"an agent is an Agent or a dictionary, not {type(value).__name__}", field="agent")
+    fields = {name: getattr(value, name) for name in value.__struct_fields__} if isinstance(value, Agent) else dict(value)
     if "instructions" in fields:
         fields.setdefault("prompt", fields.pop("instructions"))
     fields.setdefault("name", fields.get("id") or "agent")
     known = {name: fields[name] for name in Agent.__struct_fields__ if name in fields}
     try:
-        return msgspec.convert(known, Agent)
+        return msgspec.convert(plain(known)[0], Agent)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"the agent is not valid: {error}", field="agent") from error
 

@@ -14,6 +14,7 @@ import msgspec
 
 from lousho_cli.domain.agent import Agent, Fingerprint
 from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.plain import plain
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 WaitKind = Literal["tool", "question", "sign-in", "secret"]
@@ -93,6 +94,13 @@ class StoredApproval(msgspec.Struct, frozen=True, gc=False):
 
 
 def digest_of(args: Any) -> str:
-    """First 16 hex digits of SHA-256 over the key-sorted compact JSON of validated arguments."""
-    text = json.dumps(args, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    """First 16 hex digits of SHA-256 over the key-sorted compact JSON of validated arguments, as they are stored."""
+    try:
+        text = _sorted_json(args)
+    except (ValueError, TypeError, RecursionError):
+        text = _sorted_json(plain(args)[0])
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def _sorted_json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()

@@ -12,8 +12,6 @@ from typing import Any, cast
 import msgspec
 
 from lousho_cli.domain.checkpoint import Checkpoint
-from lousho_cli.domain.plain import json_text as json_text
-from lousho_cli.domain.plain import plain as plain
 from lousho_cli.domain.records import Batch, Foreign, Record
 from lousho_cli.domain.state import State
 from lousho_cli.errors import StorageError

@@ -140,8 +140,7 @@ def remade(value: MessageLike, **instead: Any) -> Message:
     Raises:
         msgspec.ValidationError, TypeError, KeyError: something in it is of the wrong kind.
     """
-    if not isinstance(value, (Message, Mapping)):
-        raise TypeError(f"expected a message, got {type(value).__name__}")
+    _must_be(value, (Message, Mapping), "a message")
     given = {name: getattr(value, name) for name in value.__struct_fields__} if isinstance(value, Message) else value
     fields: dict[str, Any] = {_SEED_SPELLING.get(key, key): item for key, item in given.items()} | instead
     if fields.get("content") is None:
@@ -152,19 +151,6 @@ def remade(value: MessageLike, **instead: Any) -> Message:
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Message)
-
-_SEED_SPELLING.get(key, key): item for key, item in value.items()}
-        if fields.get("content") is None:
-            fields["content"] = ""
-        fields["tool_calls"] = tuple(_tool_call_from(call) for call in fields.get("tool_calls") or ())
-        return msgspec.convert(fields, Message)
-    except (msgspec.ValidationError, AttributeError, TypeError, KeyError) as error:
-        raise ConfigurationError(
-            f"a message of the input is not valid: {error}",
-            field="input",
-            hint="A message has a role (system, user, assistant, tool) and a content.",
-        ) from error
-
 
 _SEED_SPELLING = {
     "toolCalls": "tool_calls",
@@ -177,14 +163,21 @@ _SEED_SPELLING = {
 
 def _call_fields(value: ToolCall | Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a call; arguments that are no text yet become their JSON text."""
+    _must_be(value, (ToolCall, Mapping), "a call")
     if isinstance(value, ToolCall):
-        call_id, name, arguments = value.id, value.name, value.arguments
-    else:
-        inner = value.get("function") if isinstance(value, Mapping) else None
-        source = inner if isinstance(inner, Mapping) else value
-        call_id, name, arguments = value["id"], source["name"], source.get("arguments")
-    text = arguments if isinstance(arguments, str) else "{}" if arguments is None else json_text(arguments)[0]
-    return {"id": call_id, "name": name, "arguments": text}
+        return {"id": value.id, "name": value.name, "arguments": _arguments(value.arguments)}
+    inner = value.get("function")
+    source = inner if isinstance(inner, Mapping) else value
+    return {"id": value["id"], "name": source["name"], "arguments": _arguments(source.get("arguments"))}
+
+
+def _arguments(given: Any) -> str:
+    return given if isinstance(given, str) else "{}" if given is None else json_text(given)[0]
+
+
+def _must_be(value: object, kinds: tuple[type, ...], what: str) -> None:
+    if not isinstance(value, kinds):
+        raise TypeError(f"expected {what}, got {type(value).__name__}")
 
 
 def _why(error: Exception) -> str:

@@ -17,8 +17,6 @@ from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
-NO_SEQ = 0
-
 
 class Parent(msgspec.Struct, frozen=True, gc=False):
     """Where a fork left: the parent's id, the seq of the cut and its step."""
@@ -121,7 +119,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     unknown: reserved record types of a newer version that were passed over.
     """
 
-    seq: int = NO_SEQ
+    seq: int = 0
     epoch: int = 0
     format: int = 1
     agent: str = ""

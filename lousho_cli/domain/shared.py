@@ -13,6 +13,9 @@ from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
 
+_DROPPED = 64
+"""So many items that were dropped from the front are kept before the rest moves to a list of its own."""
+
 
 class Shared(Sequence[T], Generic[T]):
     """``items[start:end]`` of a list that only grows. Treat it as a tuple: it never changes."""
@@ -97,6 +100,10 @@ class Growing(Generic[T]):
     def keep_newest(self, count: int) -> None:
         """Drops all but the last ``count`` from this end; views given earlier keep theirs."""
         self._start = max(self._start, self._end - count)
+        # Now and then what nobody sees is let go. That copies no more items than were dropped since the last time.
+        if self._start >= max(len(self), _DROPPED):
+            self._items = self._items[self._start : self._end]
+            self._start, self._end = 0, len(self._items)
 
     def view(self) -> Shared[T]:
         """What is there now, as a value."""

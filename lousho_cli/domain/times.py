@@ -1,26 +1,30 @@
-"""Times as they stand in records: UTC, ISO 8601 with milliseconds and ``Z``. For people, never for order."""
+"""Times as records carry them: UTC, ISO 8601, whole milliseconds and ``Z``, so that they also sort as text."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+_MS = timedelta(milliseconds=1)
+
 
 def stamp(moment: datetime) -> str:
-    """A moment as it is written."""
+    """A moment, given with its time zone, in the form all records have."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def later(time: str, ms: int) -> str:
-    """The time ``ms`` milliseconds behind a written one; one that can not be read stays as it is."""
-    try:
-        return stamp(datetime.fromisoformat(time) + timedelta(milliseconds=ms))
-    except (ValueError, TypeError, OverflowError):
-        return time
+def later(at: str, ms: int) -> str:
+    """The time ``ms`` milliseconds after ``at``; before it where ``ms`` is below 0.
+
+    Raises:
+        ValueError: ``at`` is no time.
+    """
+    return stamp(datetime.fromisoformat(at) + ms * _MS)
 
 
-def ms_between(first: str, then: str) -> int:
-    """Whole milliseconds from one written time to another; 0 where one of them can not be read."""
-    try:
-        return round((datetime.fromisoformat(then) - datetime.fromisoformat(first)).total_seconds() * 1000)
-    except (ValueError, TypeError):
-        return 0
+def ms_between(earlier: str, moment: str) -> int:
+    """How many milliseconds ``moment`` comes after ``earlier``; below 0 when it comes before.
+
+    Raises:
+        ValueError: one of them is no time.
+    """
+    return round((datetime.fromisoformat(moment) - datetime.fromisoformat(earlier)) / _MS)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
 from typing import Any
 
 from lousho_cli.core.gate import Replay
 from lousho_cli.core.resuming import DriftMode
 from lousho_cli.domain.agent import Agent, agent_from
 from lousho_cli.domain.messages import Input, messages_from
+from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.beginnings import Order
@@ -18,7 +20,7 @@ from lousho_cli.executor.forks import ForkResult, fork_session
 from lousho_cli.executor.places import place_of
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
-from lousho_cli.executor.run_agent import Concurrency, RunSettings, SandboxExecute, run_agent
+from lousho_cli.executor.run_agent import Concurrency, OnModelError, RunSettings, SandboxExecute, gated_by, run_agent
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.executor.streams import EventStream
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
@@ -49,7 +51,7 @@ class AgentExecutor:
         signal: AbortSignal | None = None,
         business_state: Any = UNSET,
         on_agent_drift: DriftMode = "warn",
-        on_model_error: Any = None,
+        on_model_error: OnModelError | None = None,
         sandbox_execute: SandboxExecute | None = None,
         input_id: str | None = None,
         by: str | None = None,
@@ -62,7 +64,7 @@ class AgentExecutor:
         abort_grace_ms: int | None = None,
         interrupted_tool_result: str | None = None,
         truncated_tool_result: str | None = None,
-        agent_path: str | None = None,
+        agent_path: str | PathLike[str] | None = None,
         create: bool = False,
         on_event: Listener | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -83,12 +85,13 @@ class AgentExecutor:
             on_agent_drift: what a changed agent means on resume: warn, error or ignore.
             on_model_error: ``retry_transient_errors()`` or a function of the same kind; None never retries.
             sandbox_execute: runs tools elsewhere; gets the tool, its arguments and its context.
-            input_id: makes sending the same input twice the same as once.
+            input_id: makes sending the same input twice the same as once. by: who sends it, for people to see.
             interrupted: ``rerun`` or ``report``: what to do with calls that were cut and say nothing themselves.
             replay: the default of that for the whole run, recorded at its start.
             requires_approval: names of tools that need a person, or True for all.
             max_tokens, max_duration_ms: limits of the run; time spent waiting for a person does not count.
             abort_grace_ms: how long an aborted run waits for tools that do not stop; None waits for them.
+            agent_path: where the agent's file is, kept with the session.
             create: refuse a session that exists already.
             on_event: called with each event, in order.
 
@@ -109,7 +112,7 @@ class AgentExecutor:
             max_tokens=max_tokens,
             approval_ttl_ms=approval_ttl_ms,
             max_duration_ms=max_duration_ms,
-            requires_approval=requires_approval if isinstance(requires_approval, bool) else frozenset(requires_approval),
+            requires_approval=gated_by(requires_approval),
             replay=replay,
             interrupted=interrupted,
             interrupted_tool_result=interrupted_tool_result,
@@ -124,11 +127,11 @@ class AgentExecutor:
         return await shielded(
             ready,
             Order(
-                place=place_of(session_id, checkpoint_store, approval_store, clock),
+                place=place_of(_text_of("session_id", session_id), checkpoint_store, approval_store, clock),
                 messages=messages_from(input),
-                input_id=input_id,
-                by=by,
-                path=agent_path,
+                input_id=_id_of(input_id),
+                by=_text_of("by", by),
+                path=_path_of(agent_path),
                 create=create,
                 business_state=() if business_state is UNSET else (business_state,),
             ),
@@ -178,3 +181,25 @@ def _required(**given: Any) -> None:
     for name, value in given.items():
         if value is None:
             raise ConfigurationError(f"{name} is missing", field=name, code=f"LOUSHO_CONFIG_MISSING_{name.upper()}")
+
+
+def _text_of(field: str, value: object) -> str | None:
+    """Text that a caller gave, fit to be stored."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{field} is text, not {type(value).__name__}", field=field)
+    return text_of(value)
+
+
+def _id_of(value: object) -> str | None:
+    """An input id. It tells inputs apart, so one that can not be stored as it is is refused, not altered."""
+    text = _text_of("input_id", value)
+    if text != value:
+        raise ConfigurationError("the input id holds bytes that are no text", field="input_id", hint="Use letters and digits.")
+    return text
+
+
+def _path_of(value: object) -> str | None:
+    path = fspath(value) if isinstance(value, PathLike) else value
+    return _text_of("agent_path", path)

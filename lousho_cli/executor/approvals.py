@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,16 +15,17 @@ from lousho_cli.core.snapshots import state_of_snapshot
 from lousho_cli.core.tool_errors import not_run
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import agent_from
-from lousho_cli.domain.approvals import ApprovalDecision, StoredApproval
+from lousho_cli.domain.approvals import ApprovalDecision, ExecutionSnapshot, PendingApproval, StoredApproval
+from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import ConfigurationError, NotFoundError
+from lousho_cli.errors import ConfigurationError, NotFoundError, StorageError
 from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.places import Place, log_store_of
 from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.results import RunResult
-from lousho_cli.executor.run_agent import RunAgent, RunSettings, run_agent
+from lousho_cli.executor.run_agent import RunAgent, RunSettings, check_settings, gated_by, run_agent
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
@@ -32,6 +33,8 @@ from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.ports.tool import Tool
+
+T = TypeVar("T")
 
 
 async def resume_after_approval(
@@ -54,19 +57,27 @@ async def resume_after_approval(
     Raises:
         NotFoundError: the id is unknown or was decided (code LOUSHO_APPROVAL_NOT_FOUND).
         AgentDriftError, ResumeToolMissingError: refused; the approval waits again.
+        ConfigurationError: a decision or an option that makes no sense; nothing was taken.
+        StorageError: what the store gave back is no approval.
     """
     chosen = dict(options or {})
     decided = decision_from(decision)
-    stored = await _peek(approval_store, decided.id)
+    tools = registry_from(tool_registry)
     clock = chosen.pop("clock", SYSTEM_CLOCK)
     signal, on_event = chosen.pop("signal", None), chosen.pop("on_event", None)
     later = chosen.pop("approval_store", None) or approval_store
     business = chosen.pop("business_state", msgspec.UNSET)
+    other = chosen.pop("agent", None)
+    agent = agent_from(other) if other else None
+    settings = _settings(chosen)
+    # From here on an approval may be ours that must be given back, so whatever a caller can say wrong was looked at before.
+    stored = await _peek(approval_store, decided.id)
     place = _place(stored.approval, checkpoint_store, approval_store, later, clock)
     try:
-        agent = agent_from(chosen.pop("agent", None) or stored.approval.snapshot.agent)
-        settings = _settings(chosen, stored.approval.snapshot.max_steps)
-        ready = run_agent(agent, provider, registry_from(tool_registry), settings)
+        paused = stored.approval.snapshot
+        if "max_steps" not in chosen and paused.max_steps is not None:
+            settings = msgspec.structs.replace(settings, max_steps=paused.max_steps)
+        ready = run_agent(agent or agent_from(paused.agent), provider, tools, settings)
         order = Order(
             place=place,
             business_state=() if business is msgspec.UNSET else (business,),
@@ -80,31 +91,38 @@ async def resume_after_approval(
         raise
 
 
-def _settings(chosen: Mapping[str, Any], max_steps: int | None) -> RunSettings:
-    """The settings of the options; the budget is that of the run where they say nothing.
+def _settings(chosen: Mapping[str, Any]) -> RunSettings:
+    """The settings of the options.
 
     Raises:
-        ConfigurationError: an option there is not.
+        ConfigurationError: an option there is not, or one that makes no sense.
     """
     unknown = sorted(chosen.keys() - set(RunSettings.__struct_fields__))
     if unknown:
         raise ConfigurationError(f"there is no option {unknown[0]}", field=f"options.{unknown[0]}")
-    budget = {} if max_steps is None else {"max_steps": max_steps}
-    required = chosen.get("requires_approval", ())
-    gated = required if isinstance(required, bool) else frozenset(required)
-    return RunSettings(**(budget | dict(chosen) | {"requires_approval": gated}))
+    settings = RunSettings(**(dict(chosen) | {"requires_approval": gated_by(chosen.get("requires_approval", ()))}))
+    check_settings(settings)
+    return settings
 
 
 def decision_from(value: ApprovalDecision | Mapping[str, Any]) -> ApprovalDecision:
-    """Reads a decision.
+    """Reads a decision; what it gives can be stored as it is, whatever an ``ApprovalDecision`` was made of.
 
     Raises:
-        ConfigurationError: it has no id, or no approved.
+        ConfigurationError: it has no id, ``approved`` is not True or False, or another field is of the wrong kind.
     """
     try:
-        return value if isinstance(value, ApprovalDecision) else msgspec.convert(dict(value), ApprovalDecision)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"the decision is not valid: {error}", field="decision") from error
+        if isinstance(value, ApprovalDecision):
+            fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        elif isinstance(value, Mapping):
+            fields = dict(value)
+        else:
+            raise TypeError(f"expected an object, got {type(value).__name__}")
+        return msgspec.convert(plain(fields)[0], ApprovalDecision)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ConfigurationError(
+            f"the decision is not valid: {error}", field="decision", hint="It has an id, and approved, which is True or False."
+        ) from error
 
 
 class _Stored:
@@ -119,14 +137,41 @@ async def _peek(store: ApprovalStore, approval_id: str) -> _Stored:
     found = await (load(approval_id) if load else store.resolve(approval_id))
     if found is None:
         raise approval_not_found(approval_id)
-    return _Stored(_stored_from(found), taken=load is None)
+    try:
+        return _Stored(_stored_from(found), taken=load is None)
+    except (msgspec.ValidationError, TypeError, AttributeError) as error:
+        if load is None:
+            await _give_back(store, found)
+        raise StorageError(f"the approval {approval_id} that was stored is not readable: {error}") from error
 
 
 def _stored_from(value: Any) -> StoredApproval:
-    if isinstance(value, StoredApproval):
-        return value
-    fields = value if isinstance(value, Mapping) else {"pending": value.pending, "snapshot": value.snapshot}
-    return msgspec.convert(dict(fields), StoredApproval, from_attributes=True)
+    pending, snapshot = _parts_of(value)
+    return StoredApproval(_read(pending, PendingApproval), _read(snapshot, ExecutionSnapshot))
+
+
+def _parts_of(value: Any) -> tuple[Any, Any]:
+    """The pending approval and the snapshot of what a store gave, whatever they are made of."""
+    if isinstance(value, Mapping):
+        return value.get("pending"), value.get("snapshot")
+    return value.pending, value.snapshot
+
+
+def _read(part: Any, kind: type[T]) -> T:
+    return msgspec.convert(msgspec.to_builtins(part) if isinstance(part, msgspec.Struct) else part, kind, from_attributes=True)
+
+
+async def _give_back(store: ApprovalStore, found: Any) -> None:
+    """Puts back, as it came, what had to be taken to be looked at; what has no parts was nothing that can be stored."""
+    try:
+        parts = _parts_of(found)
+        pending, snapshot = (kind(**part) if isinstance(part, Mapping) else part for part, kind in zip(parts, _KINDS, strict=True))
+    except (TypeError, AttributeError):
+        return
+    await store.save(pending, snapshot)
+
+
+_KINDS: tuple[Any, Any] = (PendingApproval, ExecutionSnapshot)
 
 
 def approval_not_found(approval_id: str) -> NotFoundError:

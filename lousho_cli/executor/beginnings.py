@@ -18,8 +18,8 @@ from lousho_cli.core.resuming import drift_of, missing_tools
 from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import AgentDrift
-from lousho_cli.domain.codec import plain
 from lousho_cli.domain.messages import Message
+from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import (
     AgentDriftError,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from lousho_cli.core.decide import CallModel, ConsultTool, Effect, Live, Rest, RunCall, settled
 from lousho_cli.domain import records as r
-from lousho_cli.domain.codec import plain
+from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import OwnershipLostError, ProviderError, SDKError, StorageError
 from lousho_cli.executor.abort import AbortController

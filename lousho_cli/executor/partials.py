@@ -7,7 +7,7 @@ their own account. The turn they become supersedes them.
 from __future__ import annotations
 
 from lousho_cli.domain import records as r
-from lousho_cli.domain.codec import plain
+from lousho_cli.domain.plain import plain
 from lousho_cli.executor.session_log import SessionLog
 
 EVERY_S = 0.1

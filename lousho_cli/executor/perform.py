@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core import tool_errors
-from lousho_cli.core.answers import storable
+from lousho_cli.core.answers import answer_from, storable
 from lousho_cli.core.decide import ConsultTool, RunCall
 from lousho_cli.core.gate import Consulted, consulted_from
 from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import records as r
-from lousho_cli.domain.codec import json_text
 from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.plain import json_text
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import PropagatingToolError, ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
@@ -61,13 +61,14 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
         raise ProviderError(f"the provider failed: {type(error).__name__}: {str(error)[:300]}") from error
     if answer is None:
         raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
-    message = storable(answer.message, step)
-    used = answer.usage
+    answered = answer_from(answer)
+    message = storable(answered.message, frozenset(), session.turns + 1)
+    used = answered.usage
     known = used is not None and used.input_tokens is not None and used.output_tokens is not None
     return r.Turn(
         message,
-        finish_reason=answer.finish_reason,
-        model=answer.model or agent.model or "",
+        finish_reason=answered.finish_reason,
+        model=answered.model or agent.model or "",
         usage=used,
         estimate=None if known else (estimate_in, tokens_of(message)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from lousho_cli.domain.plain import plain
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.provider import ToolSpec
 from lousho_cli.ports.tool import Tool
@@ -50,6 +51,9 @@ def _must_be_tool(value: object) -> None:
             field="tools",
             hint="Make one with define_tool() or function_tool().",
         )
+    name: object = getattr(value, "name")  # noqa: B009 - it is anybody's object
+    if not isinstance(name, str) or not name or plain(name)[1]:
+        raise ConfigurationError(f"a tool is called {plain(name)[0]!r:.60}", field="tools", hint="Give it a name of letters and digits.")
 
 
 def registry_from(value: ToolRegistry | Mapping[str, Tool] | Iterable[Tool] | None) -> ToolRegistry:

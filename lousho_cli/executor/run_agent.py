@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from lousho_cli.core.gate import Policy, Replay
 from lousho_cli.core.resuming import DriftMode
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Agent
+from lousho_cli.domain.plain import plain
 from lousho_cli.errors import ConfigurationError, ProviderError, RangeError
 from lousho_cli.executor.registry import ToolRegistry
 from lousho_cli.ports.provider import Provider, ToolSpec
@@ -26,6 +27,11 @@ Gives how many milliseconds to wait before the next try, or None to give up.
 
 SandboxExecute = Callable[[Tool, Any, ToolContext], Awaitable[Any]]
 """Runs a tool somewhere else: the tool, its validated arguments and its context."""
+
+LONGEST_MS = 1000 * 366 * 86_400_000
+"""The longest time a setting may name: a thousand years, so that every date it leads to can be written."""
+
+_MOST = 2**53
 
 Concurrency = int | str | None
 
@@ -44,10 +50,9 @@ class RunSettings(msgspec.Struct, frozen=True):
     interrupted_tool_result: str | None = None
     truncated_tool_result: str | None = None
     on_agent_drift: DriftMode = "warn"
-    on_model_error: Any = None
+    on_model_error: OnModelError | None = None
     sandbox_execute: SandboxExecute | None = None
     abort_grace_ms: int | None = None
-    config: Any = None
 
 
 class RunAgent(msgspec.Struct, frozen=True):
@@ -72,6 +77,7 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
         ConfigurationError, RangeError: a setting that makes no sense; ``field`` names it.
     """
     check_settings(settings)
+    _check_provider(provider)
     tools = registry.only(agent.tools)
     specs = tools.specs()
     model = agent.model or provider.model
@@ -84,7 +90,6 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
         max_steps=settings.max_steps,
         instructions=agent.prompt or None,
         agent_id=agent.agent_id,
-        config=settings.config,
     )
     facts = AgentFacts(
         tools=tools,
@@ -114,18 +119,68 @@ def _policy(settings: RunSettings) -> Policy:
 
 
 def check_settings(settings: RunSettings) -> None:
-    """Raises for a setting out of its range."""
+    """Lets only settings pass that mean something and can be recorded.
+
+    Raises:
+        ConfigurationError, RangeError: ``field`` names the one that does not.
+    """
     _whole("max_steps", settings.max_steps, 1)
     if settings.tool_concurrency not in (None, "unbounded"):
-        _whole("tool_concurrency", settings.tool_concurrency, 1, " or 'unbounded'")
-    if settings.on_agent_drift not in ("warn", "error", "ignore"):
-        raise ConfigurationError(
-            f"on_agent_drift is {settings.on_agent_drift!r}", field="on_agent_drift", hint="Use warn, error or ignore."
-        )
-    if settings.interrupted not in (None, "rerun", "report"):
-        raise ConfigurationError(f"interrupted is {settings.interrupted!r}", field="interrupted", hint="Use rerun or report.")
+        _whole("tool_concurrency", settings.tool_concurrency, 1, also=" or 'unbounded'")
+    if settings.max_tokens is not None:
+        _whole("max_tokens", settings.max_tokens, 1)
+    for field, least in (("approval_ttl_ms", 1), ("max_duration_ms", 1), ("abort_grace_ms", 0)):
+        if getattr(settings, field) is not None:
+            _whole(field, getattr(settings, field), least, LONGEST_MS)
+    _one_of("on_agent_drift", settings.on_agent_drift, ("warn", "error", "ignore"))
+    _one_of("replay", settings.replay, ("safe", "never"))
+    _one_of("interrupted", settings.interrupted, (None, "rerun", "report"))
+    for field in ("interrupted_tool_result", "truncated_tool_result"):
+        if not isinstance(getattr(settings, field), str | None):
+            raise ConfigurationError(f"{field} is {_shown(getattr(settings, field))}", field=field, hint="Use text, or None for ours.")
+    for field in ("on_model_error", "sandbox_execute"):
+        if getattr(settings, field) is not None and not callable(getattr(settings, field)):
+            raise ConfigurationError(f"{field} is {_shown(getattr(settings, field))}", field=field, hint="Use a function, or None.")
 
 
-def _whole(field: str, value: object, least: int, also: str = "") -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise RangeError(f"{field} is {value!r}", field=field, hint=f"Use a whole number from {least} up{also}.")
+def gated_by(value: Iterable[str] | bool) -> frozenset[str] | bool:
+    """Reads ``requires_approval``: names of tools, or whether every tool needs a person.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        names = list(value)
+        if all(isinstance(name, str) for name in names):
+            return frozenset(names)
+    raise ConfigurationError(
+        f"requires_approval is {_shown(value)}", field="requires_approval", hint="Use a list of tool names, or True for all."
+    )
+
+
+def _check_provider(provider: Provider) -> None:
+    wrong = "" if callable(getattr(provider, "stream", None)) else "it has no stream"
+    model = getattr(provider, "model", None)
+    if not isinstance(model, str | None) or plain(model)[1]:
+        wrong = f"its model is {_shown(model)}, not a name"
+    if wrong:
+        raise ConfigurationError(f"this is no provider that can be asked: {wrong}", field="provider")
+
+
+def _whole(field: str, value: object, least: int, most: int = _MOST, also: str = "") -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        limit = f"from {least} up" if most == _MOST else f"from {least} to {most}"
+        raise RangeError(f"{field} is {_shown(value)}", field=field, hint=f"Use a whole number {limit}{also}.")
+
+
+def _one_of(field: str, value: object, words: tuple[str | None, ...]) -> None:
+    if value not in words:
+        said = [word for word in words if word is not None]
+        raise ConfigurationError(f"{field} is {_shown(value)}", field=field, hint=f"Use {', '.join(said[:-1])} or {said[-1]}.")
+
+
+def _shown(value: object) -> str:
+    """A value as an error names it: short, and never itself an error."""
+    return f"{plain(value)[0]!r:.60}"

@@ -6,15 +6,18 @@ store as ``log_store``, and the executor then drives that log. Any other object 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
 
 
 class CheckpointStore(Protocol):
-    """Three methods; ``history`` and the keyword ``keep_history`` are optional."""
+    """Three methods; ``history`` and the keyword ``keep_history`` of ``delete`` are optional.
+
+    ``history(session_id, limit=None)`` gives entries of step, saved_at, status and checkpoint, newest
+    first, [] for an unknown session.
+    """
 
     async def save(self, session_id: str, checkpoint: Checkpoint) -> None:
         """Replaces the session's checkpoint."""
@@ -24,14 +27,6 @@ class CheckpointStore(Protocol):
 
     async def delete(self, session_id: str) -> None:
         """Removes it; an unknown id is no error."""
-
-
-@runtime_checkable
-class KeepsHistory(Protocol):
-    """A checkpoint store that also keeps a ring."""
-
-    async def history(self, session_id: str, limit: int | None = None) -> Sequence[Any]:
-        """Entries of step, saved_at, status and checkpoint, newest first; [] for an unknown session."""
 
 
 class ApprovalStore(Protocol):

@@ -62,7 +62,7 @@ class Claim(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Larger than that of any earlier claim of this log, for ever."""
+        """Larger than that of any earlier claim under which something was written to this log, for ever."""
 
     @property
     def host(self) -> str: ...
@@ -95,6 +95,10 @@ class Log(Protocol):
         The caller numbers them: the first follows the log's head, and under a new epoch its
         first record is ``Claimed``. With ``durable=False`` they survive a killed process but
         perhaps not a power cut, until the next durable append or ``flush``.
+
+        Calls of ``append`` and ``flush`` on one claim may overlap: their lines stand in the order in which the
+        calls were begun, and each returns once what it wrote is as durable as asked. Where one can not be
+        written or synced, neither can any begun after it. A call that is cancelled may still have written its lines.
 
         Raises:
             OwnershipLostError: another owner has the log; nothing of this counts.

@@ -21,11 +21,12 @@ from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_l
 from lousho_cli.core.lease import check_ttl
 from lousho_cli.core.posts import check_same_post
 from lousho_cli.core.session_ids import check_session_id
-from lousho_cli.core.versions import require_known
+from lousho_cli.core.versions import require_known, require_readable
 from lousho_cli.domain.codec import decode_line, decode_state, encode_line, encode_value
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
+from lousho_cli.domain.times import stamp
 from lousho_cli.errors import ConfigurationError, OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, Claim, Heads, LogRead, Owner
 
@@ -198,11 +199,13 @@ class MemoryStore:
         check_ttl(ttl_ms)
         log = self._log(log_id)
         self._require_free(log_id, log)
-        require_known(log_id, log.batches())
+        batches = log.batches()
+        require_known(log_id, batches)
+        require_readable(log_id, batches)
         log.epoch += 1
         log.claim = MemoryClaim(log_id, host, log.epoch)
         log.claim.bytes_since_snapshot = sum(map(len, log.lines))
-        log.owner = Owner(host, getpid(), datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), log.epoch)
+        log.owner = Owner(host, getpid(), stamp(datetime.now(UTC)), log.epoch)
         return log.claim
 
     def _require_free(self, log_id: str, log: _Log) -> None:

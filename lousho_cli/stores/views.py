@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.checkpoints import checkpoint_of, history_of, state_of_checkpoint
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
+from lousho_cli.core.session_ids import approval_log
 from lousho_cli.core.snapshots import pending_of, snapshot_of, state_of_snapshot
 from lousho_cli.core.states import session_from, state_from
 from lousho_cli.domain import records as r
@@ -23,12 +23,12 @@ from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval, Stor
 from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
 from lousho_cli.domain.codec import checkpoint_from
 from lousho_cli.domain.session import Session
-from lousho_cli.domain.shared import Growing
+from lousho_cli.domain.times import stamp
+from lousho_cli.errors import SessionBusyError
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
-APPROVAL_LOG = "approval-"
-"""A pause of a run whose session is not in this store, or that has none, is kept in a log of its own, named so."""
+Records = Callable[[Session], Sequence[r.Record]]
 
 
 class _View:
@@ -38,15 +38,15 @@ class _View:
     async def _session(self, log_id: str) -> Session:
         return await read_session(self.log_store, log_id)
 
-    async def _write(self, log_id: str, *records: r.Record, when: Callable[[Session], bool] = lambda session: True) -> bool:
-        """Appends one batch under a claim of its own, unless ``when`` says no of the session found there."""
+    async def _write(self, log_id: str, records_on: Records) -> bool:
+        """Appends what ``records_on`` makes of the session found there, as one batch under a claim; False for nothing."""
         claim = await self.log_store.claim(log_id, socket.gethostname())
         try:
             session = await self._session(log_id)
-            if not when(session):
+            records = records_on(session)
+            if not records:
                 return False
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            batch = r.Batch(session.seq + 1, claim.epoch, now, (r.Claimed(claim.host), *records))
+            batch = r.Batch(session.seq + 1, claim.epoch, _now(), (r.Claimed(claim.host), *records))
             await self.log_store.append(claim, (batch,))
             await self.log_store.save_head(claim, head_of(fold((batch,), session)))
             return True
@@ -59,18 +59,9 @@ class CheckpointView(_View):
 
     async def save(self, session_id: str, checkpoint: Checkpoint) -> None:
         """Makes ``checkpoint`` the state of the session, as one mark in its ring."""
-        checkpoint = checkpoint_from(checkpoint)
-        before = await self._session(session_id)
-        state = state_of_checkpoint(checkpoint)
-        kept = session_from(state)
-        # The ring and its numbering go on; everything else is what the checkpoint says. Fewer steps are another run's.
-        f = Accumulator(kept)
-        f.run = msgspec.structs.replace(kept.run, number=max(before.run.number, 1) + (checkpoint.step_index < before.step))
-        f.marks, f.last_mark, f.decided = Growing(before.marks), before.last_mark, dict(before.decided)
-        base = state_from(f.freeze())
-        step, limit = checkpoint.step_index, self.log_store.history_limit
-        mark = r.Mark(step, checkpoint.status, checkpoint.finish_reason, checkpoint.approval_id, limit)
-        await self._write(session_id, r.Base(base), mark)
+        new = checkpoint_from(checkpoint)
+        mark = r.Mark(new.step_index, new.status, new.finish_reason, new.approval_id, self.log_store.history_limit)
+        await self._write(session_id, lambda before: (r.Base(state_from(_with_checkpoint(before, new))), mark))
 
     async def load(self, session_id: str) -> Checkpoint | None:
         """The fold at the newest mark, None before the first."""
@@ -81,7 +72,7 @@ class CheckpointView(_View):
         if not keep_history:
             await self.log_store.delete(session_id)
         elif (await self._session(session_id)).seq:
-            await self._write(session_id, r.Cleared())
+            await self._write(session_id, lambda session: (r.Cleared(),))
 
     async def history(self, session_id: str, limit: int | None = None) -> Sequence[CheckpointHistoryEntry]:
         """The ring, newest first."""
@@ -99,11 +90,11 @@ class ApprovalView(_View):
         """Stores a pause, or opens one again that was taken."""
         log_id = await self._log_of(pending.id)
         if log_id is not None:
-            await self._write(log_id, r.WaitPutBack(pending.id))
+            await self._write(log_id, lambda session: (r.WaitPutBack(pending.id),))
             return
         state = state_of_snapshot(snapshot)
         mark = r.Mark(snapshot.steps, "awaiting-approval", "awaiting-approval", pending.id)
-        await self._write(f"{APPROVAL_LOG}{pending.id}", r.Base(state), r.WaitOpened(pending), mark)
+        await self._write(approval_log(pending.id), lambda session: (r.Base(state), r.WaitOpened(pending), mark))
 
     async def load(self, approval_id: str) -> StoredApproval | None:
         """The pause, without taking it; None when unknown or taken."""
@@ -121,8 +112,17 @@ class ApprovalView(_View):
         stored = await self.load(approval_id)
         if log_id is None or stored is None:
             return None
-        taken = await self._write(log_id, r.WaitTaken(approval_id), when=lambda session: _waits(session, approval_id))
+        taken = await self._write(log_id, lambda session: (r.WaitTaken(approval_id),) if _waits(session, approval_id) else ())
+        if taken and log_id == approval_log(approval_id):
+            await self._discard(log_id)
         return stored if taken else None
+
+    async def _discard(self, log_id: str) -> None:
+        """Removes a log that kept nothing but a pause. Taking the pause is what counts; this is tidying up."""
+        try:
+            await self.log_store.delete(log_id)
+        except SessionBusyError:
+            return  # somebody else is just finding out that it was taken
 
     async def list(self) -> list[PendingApproval]:
         """Everything that waits, oldest first."""
@@ -145,9 +145,52 @@ class ApprovalView(_View):
         return None
 
 
+def _with_checkpoint(before: Session, new: Checkpoint) -> Session:
+    """The session as ``new`` says it is; what a checkpoint does not hold stays as it was.
+
+    That is who the session is, its inputs, the ring and its numbering, and what it waits for where it still does.
+    Fewer steps than before are another run's.
+    """
+    waits = before.wait if before.wait is not None and before.wait.id == new.approval_id else None
+    session = session_from(state_of_checkpoint(new, waits))
+    number = max(before.run.number, 1) + (new.step_index < before.step)
+    run = msgspec.structs.replace(session.run, number=number)
+    if before.exists and number == before.run.number:
+        goes_on = before.run
+        run = msgspec.structs.replace(
+            run,
+            input_id=goes_on.input_id,
+            model=goes_on.model,
+            replay=goes_on.replay,
+            max_steps=goes_on.max_steps,
+            deadline=goes_on.deadline,
+        )
+    return msgspec.structs.replace(
+        session,
+        run=run,
+        agent=before.agent or session.agent,
+        path=before.path,
+        harness=before.harness,
+        tenant=before.tenant,
+        parent=before.parent,
+        created_at=before.created_at or _now(),
+        inputs=before.inputs,
+        waiting=before.waiting,
+        active=() if new.status == "finished" else before.active,
+        marks=before.marks,
+        last_mark=before.last_mark,
+        decided=before.decided,
+        wait_taken=session.wait_taken if session.wait is None else before.wait_taken,
+    )
+
+
+def _now() -> str:
+    return stamp(datetime.now(UTC))
+
+
 def _session_of(log_id: str, wait: PendingApproval) -> str | None:
     """The session that waits: the log's own, or, for a pause kept here for another store, the one it names."""
-    return (wait.session_id or None) if log_id.startswith(APPROVAL_LOG) else log_id
+    return (wait.session_id or None) if log_id == approval_log(wait.id) else log_id
 
 
 def _waits(session: Session, approval_id: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lousho_cli.domain.approvals import Question
-from lousho_cli.domain.codec import json_text
+from lousho_cli.domain.plain import json_text
 from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.tools.function import check_name
 from lousho_cli.tools.processes import kill_if_same

@@ -275,3 +275,13 @@ def test_a_session_of_a_newer_version_is_shown_with_a_warning(lousho: Any, store
     assert ran.code == 0
     assert "newer version" in ran.err
     assert ran.data["status"] == "finished"
+
+
+def test_a_pause_kept_for_elsewhere_is_pending_and_no_session(lousho: Any, store: Any, trip: Any, waiting: Any) -> None:
+    store("trip", trip())
+    store("approval-7f3a9c1e2b4d", waiting())
+    assert [session["id"] for session in lousho("list", "--json").data] == ["trip"]
+    assert [item["id"] for item in lousho("pending", "--json").data] == ["7f3a9c1e2b4d"]
+    assert lousho("show", "appr").code == 3
+    nothing = lousho("resume")
+    assert (nothing.code, "approval-" in nothing.out + nothing.err) == (0, False)

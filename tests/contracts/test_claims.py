@@ -31,7 +31,7 @@ async def test_a_second_claim_is_busy_and_says_who(store: LogStore) -> None:
 
 async def test_a_released_log_may_be_claimed_at_once(store: LogStore, batch: MakeBatch) -> None:
     epochs = []
-    for number in range(4):
+    for number in range(6):
         claim = await store.claim("trip", "here")
         epochs.append(claim.epoch)
         if number % 2:
@@ -39,7 +39,8 @@ async def test_a_released_log_may_be_claimed_at_once(store: LogStore, batch: Mak
         await store.release(claim)
         await store.release(claim)
         assert await store.owner("trip") is None
-    assert epochs == sorted(set(epochs))
+    # Nothing was written under the first one, so its number may come again. From then on they rise.
+    assert epochs[1:] == sorted(set(epochs[1:]))
 
 
 async def test_two_sessions_have_owners_of_their_own(store: LogStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -88,6 +88,21 @@ async def test_append_without_sync_and_flush(store: LogStore, batch: MakeBatch) 
     await store.append(claim, [batch(2)], durable=False)
     await store.release(claim)
     assert (await store.read("trip")).head == 2
+
+
+async def test_overlapping_calls_stand_in_the_order_in_which_they_were_begun(store: LogStore, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    other = await store.claim("other", "here")  # one of several sessions: a store may sync on threads then
+    calls: list[Awaitable[None]] = []
+    for seq in range(1, 61):
+        calls.append(store.append(claim, [batch(seq)], durable=seq % 3 == 0))
+        if seq % 5 == 0:
+            calls.append(store.flush(claim))
+    await asyncio.gather(*calls)
+    assert [one.seq for one in (await store.read("trip")).batches] == list(range(1, 61))
+    await store.release(other)
+    await store.release(claim)
+    assert (await store.read("trip")).head == 60
 
 
 async def test_a_released_claim_can_not_append(store: LogStore, batch: MakeBatch) -> None:

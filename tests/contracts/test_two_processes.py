@@ -40,6 +40,7 @@ async def test_a_second_process_is_busy_and_says_who(shared: Shared) -> None:
     assert owner is not None
     assert (owner.host, owner.pid) == ("other-host", other.pid)
     assert f"pid {other.pid}, since {owner.since}" in str(caught.value)
+    other.ask("append", text="saved")
     other.ask("release")
     assert (await store.claim("trip", "here")).epoch == 2
 

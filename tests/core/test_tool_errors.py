@@ -35,14 +35,6 @@ def test_de_047_a_rejection_has_kind_rejected_and_the_note() -> None:
     assert "note" not in read(te.rejected(CALL))
 
 
-def test_de_059_arguments_that_are_no_json_are_a_validation_error_at_the_root() -> None:
-    body = read(te.bad_json(CALL, "Expecting value: line 1 column 1"))
-    assert body["kind"] == "validation"
-    assert body["error"] == "ToolArgumentsValidationError"
-    assert [issue["path"] for issue in body["issues"]] == ["(root)"]
-    assert "Expecting value" in body["message"]
-
-
 def test_de_060_validation_issues_list_dotted_paths() -> None:
     body = read(te.validation(CALL, [Issue("stay.from", "is required"), Issue("guests", "must be a number")]))
     assert body["issues"] == [{"path": "stay.from", "message": "is required"}, {"path": "guests", "message": "must be a number"}]

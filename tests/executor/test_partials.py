@@ -31,9 +31,9 @@ class Talker:
 async def test_parts_are_written_while_somebody_follows(tmp_path: Path, watched: bool) -> None:
     store = FileStore(tmp_path)
     claim = await store.claim("talk", "host")  # the folder is there before anybody can look on
-    await store.release(claim)
     if watched:
         await store.follow("talk")
+    await store.release(claim)
     result = await AgentExecutor.execute(Agent("a"), "speak", Talker(), session_id="talk", checkpoint_store=store.checkpoints)
     assert result.text == PIECE * 3
     batches = (await store.read("talk")).batches

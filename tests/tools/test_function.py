@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from lousho_cli.domain.codec import json_text
+from lousho_cli.domain.plain import json_text
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.tools.function import function_tool

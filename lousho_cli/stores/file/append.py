@@ -29,6 +29,8 @@ def write(claim: FileClaim, batches: Sequence[Batch]) -> None:
     try:
         if claim.log_file < 0:
             claim.log_file = open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            # The name may have become that of another log, when this one was deleted since we last looked.
+            claim.require()
         written = os.write(claim.log_file, data)
         end = os.lseek(claim.log_file, 0, os.SEEK_CUR)
     except OSError as error:
@@ -82,8 +84,10 @@ async def make_durable(claim: FileClaim, claims: int) -> None:
     except RuntimeError:
         sync_now(claim)  # driven without an event loop, there is nobody to hold up
         return
-    claim.syncing = sync.on_pool(lambda: sync_now(claim))
-    await asyncio.wrap_future(claim.syncing)
+    running = sync.on_pool(lambda: sync_now(claim))
+    claim.syncing.add(running)
+    running.add_done_callback(claim.syncing.discard)
+    await asyncio.wrap_future(running)
 
 
 def sync_now(claim: FileClaim) -> None:
@@ -92,32 +96,34 @@ def sync_now(claim: FileClaim) -> None:
     Raises:
         StorageError: see ``make_durable``.
     """
-    upto = claim.head
-    if claim.failure is not None:
-        raise claim.failure
-    if claim.log_file < 0 or upto <= claim.synced:
-        return
-    try:
-        if claim.synced == 0:
-            sync.sync_whole(claim.log_file)
-            sync_folder(claim.folder)
-            sync_folder(os.path.dirname(claim.folder))
-        else:
-            sync.sync_data(claim.log_file)
-    except OSError as error:
-        raise claim.fail(f"{claim.folder}/{LOG}", error) from error
-    claim.synced = max(claim.synced, upto)
+    # In turn: the system tells of a failed sync once, and whoever synced beside it would hear that all is well.
+    with claim.sync_turn:
+        upto = claim.head
+        if claim.failure is not None:
+            raise claim.failure
+        if claim.log_file < 0 or upto <= claim.synced:
+            return
+        try:
+            if claim.synced == 0:
+                sync.sync_whole(claim.log_file)
+                sync_folder(claim.folder)
+                sync_folder(os.path.dirname(claim.folder))
+            else:
+                sync.sync_data(claim.log_file)
+        except OSError as error:
+            raise claim.fail(f"{claim.folder}/{LOG}", error) from error
+        claim.synced = upto
 
 
 def close_log(claim: FileClaim) -> None:
-    """Waits for a sync that still runs and syncs what is left, before the claim is given back.
+    """Waits for the syncs that still run and syncs what is left, before the claim is given back.
 
     Raises:
         StorageError: what was written last is perhaps not durable.
     """
-    if claim.syncing is not None:
+    if claim.syncing:
         from concurrent.futures import wait
 
-        wait([claim.syncing])
+        wait(tuple(claim.syncing))
     if claim.failure is None and not claim.lost:
         sync_now(claim)

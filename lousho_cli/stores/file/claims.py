@@ -16,7 +16,7 @@ import os
 import re
 import secrets
 
-from lousho_cli.core.versions import require_known
+from lousho_cli.core.versions import require_known, require_readable
 from lousho_cli.errors import DamagedLogError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import Owner
 from lousho_cli.stores.file import owner_files as owners
@@ -43,8 +43,8 @@ def take(layout: Layout, log_id: str, host: str, ttl_ms: int, log_epoch: int) ->
         folder = layout.make_session(log_id)
         try:
             claim = _try_once(folder, log_id, record, log_epoch)
-        except FileNotFoundError:
-            continue  # the folder was deleted under us
+        except (FileNotFoundError, BlockingIOError):
+            continue  # the folder was deleted under us, or another claimer just tried whether our file aside is in use
         except OSError as error:
             raise storage_error(error.filename or folder, error) from error
         if claim is not None:
@@ -118,10 +118,11 @@ def require_writable(log_id: str, found: Scan) -> None:
     """Refuses a log nobody may write to as it is.
 
     Raises:
-        DamagedLogError: it has a hole.
+        DamagedLogError: it has a hole, or a record that can not be read.
         LogVersionError: a newer version wrote it.
     """
     require_known(log_id, found.batches)
+    require_readable(log_id, found.batches)
     if found.holes:
         hole = found.holes[0]
         raise DamagedLogError(
@@ -131,16 +132,47 @@ def require_writable(log_id: str, found: Scan) -> None:
 
 
 def give_back(claim: FileClaim, wake_at: str | None) -> None:
-    """Marks the owner file and lets its lock go, so that anybody may claim at once."""
-    if claim.holds():
-        try:
-            owners.mark_released(claim.owner_file, claim.record, wake_at)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
-                raise
-            # The free lock says the same to this machine, and the lease to others.
-    claim.released = True
-    claim.close()
+    """Marks the owner file and lets its lock go, so that anybody may claim at once.
+
+    A first claim under which nothing was written, a start that was refused, leaves nothing behind.
+
+    Raises:
+        StorageError: it can not be marked, or the disk does not say whose the log is. The lock is free all the same.
+    """
+    try:
+        if claim.holds() and not (wake_at is None and _leave_nothing(claim)):
+            _mark(claim, wake_at)
+    except OSError as error:
+        raise storage_error(claim.owner_path, error) from error
+    finally:
+        claim.released = True
+        claim.close()
+
+
+def _mark(claim: FileClaim, wake_at: str | None) -> None:
+    try:
+        owners.mark_released(claim.owner_file, claim.record, wake_at)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            raise
+        # The free lock says the same to this machine, and the lease to others.
+
+
+def _leave_nothing(claim: FileClaim) -> bool:
+    """Removes the folder when it holds nothing but this first claim; False when there is more to it.
+
+    Whoever claims or posts meanwhile has a file in it, so it stays, or finds it gone and makes it again. A
+    claim that took over from another keeps its folder: the one it replaced, stopped before its first line,
+    may still wake, and a number given out again would make it look like an owner.
+    """
+    if claim.epoch > 1 or os.listdir(claim.folder) != [os.path.basename(claim.owner_path)]:
+        return False
+    _unlink(claim.owner_path)
+    try:
+        os.rmdir(claim.folder)
+    except OSError:
+        return True  # it is in use again
+    return True
 
 
 def owner_now(layout: Layout, log_id: str, now_ns: int) -> Owner | None:

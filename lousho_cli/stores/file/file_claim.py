@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from lousho_cli.errors import OwnershipLostError, StorageError
@@ -24,6 +25,7 @@ class FileClaim:
 
     place: behind the last line written or read; ``before`` the one before the newest write.
     synced: the last seq known to be on the disk. failure: why this writer is dead, None while it lives.
+    syncing: the syncs that run on other threads; ``sync_turn`` lets one run at a time.
     bytes_since_snapshot, snapshot_size: what tells whether a snapshot is due.
     """
 
@@ -47,7 +49,8 @@ class FileClaim:
         self.failure: StorageError | None = None
         self.lost = False
         self.released = False
-        self.syncing: Future[None] | None = None
+        self.syncing: set[Future[None]] = set()
+        self.sync_turn = threading.Lock()
         self._deadline = 0.0
         self.extend(steady())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lousho_cli.core.versions import newer_version
+from lousho_cli.core.versions import damaged_records, newer_version
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.file import heads, inbox, snapshots
 from lousho_cli.stores.file.layout import HEAD, INBOX, LOG, SNAPSHOT, Layout, id_of
@@ -77,6 +77,7 @@ def _in_log(session_id: str, scanned: Scan) -> list[Finding]:
         for void in scanned.voids
     ]
     found += [Finding(session_id, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in scanned.holes]
+    found += [Finding(session_id, "hole", seq, f"record {seq} can not be read: {why}") for seq, why in damaged_records(scanned.batches)]
     newer = newer_version(scanned.batches)
     return [*found, Finding(session_id, "version", None, newer)] if newer else found
 

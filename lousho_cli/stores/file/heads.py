@@ -18,7 +18,7 @@ from lousho_cli.domain.records import Batch
 from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import Heads
 from lousho_cli.stores.file.file_claim import FileClaim
-from lousho_cli.stores.file.layout import HEAD, LOG, Layout, id_of, name_of, read_file
+from lousho_cli.stores.file.layout import HEAD, LOG, Layout, id_of, name_of, read_file, storage_error
 from lousho_cli.stores.file.reading import position_behind, require_any, scan_file
 from lousho_cli.stores.file.scan import START, Position, Scan
 from lousho_cli.stores.file.sealed import replace_sealed, unseal
@@ -70,9 +70,9 @@ def list_all(layout: Layout) -> Heads:
     heads: list[Head] = []
     damaged: list[tuple[str, str]] = []
     names = layout.names()
-    if not names:
+    here = _open(layout) if names else None
+    if here is None:
         return Heads()
-    here = os.open(layout.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in names:
             if name.startswith("."):
@@ -99,15 +99,28 @@ def one(layout: Layout, session_id: str) -> Head | None:
         StorageError: its log can not be read, has a hole, or holds nothing valid.
     """
     folder = layout.folder(session_id)
-    try:
-        here = os.open(layout.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    here = _open(layout)
+    if here is None:
         return None
     try:
         head = _one(here, folder, name_of(session_id))
     finally:
         os.close(here)
     return None if head is None else msgspec.structs.replace(head, id=session_id)
+
+
+def _open(layout: Layout) -> int | None:
+    """The folder of the sessions, opened; None when there is none.
+
+    Raises:
+        StorageError: it can not be opened.
+    """
+    try:
+        return os.open(layout.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise storage_error(layout.sessions, error) from error
 
 
 def _one(here: int, folder: str, name: str) -> Head | None:

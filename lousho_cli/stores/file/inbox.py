@@ -120,8 +120,8 @@ def touch_follow(folder: str) -> None:
             return
         make_folder(inbox)
         file = os.open(f"{inbox}/{FOLLOW}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except PermissionError:
-        return
+    except (PermissionError, FileNotFoundError):
+        return  # not ours to write, or removed just now
     os.utime(file)
     os.close(file)
 

@@ -146,7 +146,10 @@ def make_folder(path: str | os.PathLike[str]) -> None:
         os.mkdir(path, FOLDER_MODE)
     except FileExistsError:
         return
-    os.chmod(path, FOLDER_MODE)
+    try:
+        os.chmod(path, FOLDER_MODE)
+    except FileNotFoundError:
+        return  # somebody removed it again already; who uses it finds out and comes back
 
 
 def open_file(path: str, flags: int) -> int:

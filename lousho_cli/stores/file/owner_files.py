@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from lousho_cli.domain.codec import encode_value
+from lousho_cli.domain.times import stamp
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Owner
 from lousho_cli.stores.file.layout import open_file, read_file, write_all
 from lousho_cli.stores.file.machine import boot_id, machine_id
@@ -40,7 +41,7 @@ _decoder = msgspec.json.Decoder(OwnerRecord)
 
 def own_record(host: str, ttl_ms: int) -> OwnerRecord:
     """The record of this process."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = stamp(datetime.now(UTC))
     return OwnerRecord(host, machine_id(), boot_id(), os.getpid(), now, ttl_ms)
 
 

@@ -1,7 +1,8 @@
 """Makes a damaged log one that can be written again, losing nothing that can still be read.
 
 The new log holds every line before the first hole as it was, and behind it every line that still
-stands, numbered on without a gap; then a note that says what is missing. The damaged file stays
+stands, numbered on without a gap; then a note that says what is missing. A line with a record that
+can not be read counts as a hole. The damaged file stays
 beside it as ``log.damaged-N.jsonl``. A reader sees the old log or the new one, never half of it.
 """
 
@@ -15,16 +16,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lousho_cli.core.versions import require_known
+from lousho_cli.core.versions import damaged_records, require_known
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import encode_line
+from lousho_cli.domain.times import stamp
 from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Hole
 from lousho_cli.stores.file.claims import give_back, take
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.layout import HEAD, SNAPSHOT, storage_error, sync_folder, write_new
 from lousho_cli.stores.file.reading import LogReader, require_any
-from lousho_cli.stores.file.scan import Scan
 
 if TYPE_CHECKING:
     from lousho_cli.stores.file.store import FileStore
@@ -47,18 +48,23 @@ async def repair(store: FileStore, session_id: str) -> str | None:
         path = layout.log(session_id)
         require_any(found, path)
         require_known(session_id, found.batches)
-        return _replace(claim, found, path) if found.holes else None
+        unreadable = dict(damaged_records(found.batches))
+        damage = sorted([*found.holes, *(Hole(seq, seq, why) for seq, why in unreadable.items())], key=lambda hole: hole.first)
+        kept = [batch for batch in found.batches if batch.seq not in unreadable]
+        if not kept:
+            raise StorageError(f"{path} holds no record that can be read")
+        return _replace(claim, kept, damage, path) if damage else None
     finally:
         give_back(claim, None)
 
 
-def _replace(claim: FileClaim, found: Scan, path: str) -> str:
+def _replace(claim: FileClaim, batches: list[r.Batch], damage: list[Hole], path: str) -> str:
     new = f"{path}.{claim.epoch}.tmp"
     try:
         kept = _keep(path)
-        batches = list(_dense(found.batches))
-        batches.append(_note(claim, found.holes, os.path.basename(kept), batches[-1].seq + 1))
-        write_new(new, b"".join(map(encode_line, batches)), sync=True)
+        kept_lines = list(_dense(batches))
+        kept_lines.append(_note(claim, damage, os.path.basename(kept), kept_lines[-1].seq + 1))
+        write_new(new, b"".join(map(encode_line, kept_lines)), sync=True)
         for cache in (HEAD, SNAPSHOT):
             if os.path.lexists(f"{claim.folder}/{cache}"):
                 os.unlink(f"{claim.folder}/{cache}")
@@ -95,5 +101,5 @@ def _dense(batches: list[r.Batch]) -> Iterable[r.Batch]:
 def _note(claim: FileClaim, holes: list[Hole], kept: str, seq: int) -> r.Batch:
     lost = ", ".join(f"{hole.first} to {hole.last}" for hole in holes)
     text = f"Records {lost} were damaged and are missing; the log as it was is kept as {kept}."
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = stamp(datetime.now(UTC))
     return r.Batch(seq, claim.epoch, now, (r.Claimed(claim.host), r.Note(NOTE_KIND, text)))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lousho_cli.stores.views import ApprovalView, CheckpointView
 
 _POLL_S = 0.02
+_TRIES = 100
 
 
 class FileStore:
@@ -237,11 +238,15 @@ class FileStore:
             return  # a cache: lists read the log without it
 
     async def post(self, log_id: str, post: Post) -> None:
-        folder = self.layout.make_session(log_id)
-        try:
-            inbox.put(folder, post)
-        except OSError as error:
-            raise storage_error(folder, error) from error
+        for _ in range(_TRIES):
+            folder = self.layout.make_session(log_id)
+            try:
+                return inbox.put(folder, post)
+            except FileNotFoundError:
+                continue  # the folder was removed under us: deleted, or given back unused
+            except OSError as error:
+                raise storage_error(folder, error) from error
+        raise StorageError(f"{self.layout.folder(log_id)}: it was removed each time a post was left there")
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
         self.layout.check()

@@ -66,6 +66,9 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="lousho-sync")
 
 
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child has the pool's object and none of its threads
+
+
 def on_pool(work: Callable[[], None]) -> Future[None]:
     """Runs ``work`` on the pool."""
     return _pool().submit(work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import subprocess
@@ -187,6 +188,60 @@ async def test_an_append_that_is_cancelled_while_it_syncs_still_counts_its_line(
     await store.append(claim, [batch(2)])
     await store.release(claim)
     assert (await store.read("trip")).head == 2
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="syncs by another call there")
+async def test_a_sync_that_fails_fails_all_that_overlap_it(store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system tells of lost pages once. A second sync beside it that hears nothing must not acknowledge them."""
+    import threading
+
+    monkeypatch.setattr(sync.average, "value", 0.5)
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    go_on, calls = threading.Event(), []
+
+    def told_once(file: int) -> None:
+        calls.append(file)
+        if len(calls) == 1:
+            go_on.wait()
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fdatasync", told_once)
+    both = [asyncio.create_task(store.append(claim, [batch(seq)])) for seq in (2, 3)]
+    await asyncio.wait(both, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+    go_on.set()
+    assert [type(ended) for ended in await asyncio.gather(*both, return_exceptions=True)] == [StorageError, StorageError]
+    assert claim.synced == 1
+    await store.release(claim)
+
+
+async def test_a_log_deleted_before_the_first_line_gets_none(
+    store: FileStore, place: Path, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner slept on the way to its first line, and the name belongs to another session of the same epoch by now."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    late = await store.claim("trip", "sleeper")
+    real = append.open_file
+    others: list[FileClaim] = []
+
+    async def begin_anew() -> None:
+        other = FileStore(place)
+        others.append(await other.claim("trip", "here"))
+        await other.append(others[0], [batch(1, 1, r.Note("n", "new"))])
+
+    def open_after_sleeping(path: str, flags: int) -> int:
+        monkeypatch.undo()
+        (place / "sessions/trip").rename(place / "deleted")
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, begin_anew()).result()
+        return real(path, flags)
+
+    monkeypatch.setattr(append, "open_file", open_after_sleeping)
+    with pytest.raises(OwnershipLostError):
+        await store.append(late, [batch(1, 1, r.Note("n", "late"))])
+    read = await FileStore(place).read("trip")
+    assert [getattr(one.records[0], "text", "") for one in read.batches] == ["new"]
 
 
 FULL_DISK = r"""

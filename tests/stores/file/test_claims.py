@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import gc
 import json
 import os
+import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lousho_cli.domain import records as r
-from lousho_cli.errors import DamagedLogError, OwnershipLostError, SessionBusyError
+from lousho_cli.domain.heads import Post
+from lousho_cli.errors import DamagedLogError, OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.stores.file import machine
 from lousho_cli.stores.file.keeper import renew
 from lousho_cli.stores.file.owner_files import OwnerRecord, create_locked
@@ -168,3 +173,87 @@ async def test_a_damaged_log_is_read_but_not_claimed(store: FileStore, place: Pa
     assert [one.seq for one in found.batches] == [1, 2, 4, 5]
     assert [(hole.first, hole.last) for hole in found.holes] == [(3, 3)]
     assert await fresh.delete("trip") is True
+
+
+async def test_a_claim_that_wrote_nothing_leaves_nothing(store: FileStore, place: Path) -> None:
+    for _ in range(3):
+        claim = await store.claim("trip", "here")
+        await store.release(claim)
+        assert list((place / "sessions").iterdir()) == []
+
+
+async def test_what_somebody_left_meanwhile_stays(store: FileStore, place: Path, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.post("trip", Post("p", "abort", "now"))
+    await store.release(claim)
+    assert [post.id for post in await store.inbox("trip")] == ["p"]
+    claim = await store.claim("wakes", "here")
+    await store.release(claim, "2030-01-01T00:00:00.000Z")
+    assert "2030" in (place / "sessions/wakes/owner.1.json").read_text()
+    claim = await store.claim("written", "here")
+    await store.append(claim, [batch(1)])
+    await store.release(claim)
+    assert await store.delete("written") is True
+
+
+async def test_a_claim_that_took_over_keeps_the_number(store: FileStore, place: Path) -> None:
+    """The owner it replaced may be asleep before its first line."""
+    forge(place, released=True)
+    claim = await store.claim("trip", "here")
+    await store.release(claim)
+    assert (await store.claim("trip", "here")).epoch == 9
+
+
+@pytest.mark.parametrize("what", ["claim", "post"])
+async def test_who_comes_while_an_unused_folder_goes_makes_it_again(place: Path, what: str) -> None:
+    gone = threading.Event()
+
+    def begin_and_leave() -> None:
+        other = FileStore(place)
+        while not gone.is_set():
+            try:
+                asyncio.run(_claim_and_release(other))
+            except SessionBusyError:
+                continue
+
+    thread = threading.Thread(target=begin_and_leave)
+    thread.start()
+    try:
+        store = FileStore(place)
+        for number in range(200):
+            if what == "post":
+                await store.post("trip", Post(f"p{number}", "abort", "now"))
+                assert [post.id for post in await store.inbox("trip")] == [f"p{number}"]
+                await store.discard("trip", [f"p{number}"])
+                shutil.rmtree(place / "sessions/trip", ignore_errors=True)
+            else:
+                with contextlib.suppress(SessionBusyError):
+                    await _claim_and_release(store)
+    finally:
+        gone.set()
+        thread.join()
+
+
+async def _claim_and_release(store: FileStore) -> None:
+    await store.release(await store.claim("trip", "here"))
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+async def test_a_release_where_the_disk_does_not_answer_is_a_storage_error(
+    store: FileStore, place: Path, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    real = os.stat
+
+    def failing(path: Any, *args: Any, **options: Any) -> os.stat_result:
+        if str(path).endswith("owner.1.json"):
+            raise OSError(number, os.strerror(number), path)
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(os, "stat", failing)
+    with pytest.raises(StorageError, match=r"owner\.1\.json"):
+        await store.release(claim)
+    monkeypatch.undo()
+    assert await store.owner("trip") is None  # its lock is free all the same
+    assert (await store.claim("trip", "here")).epoch == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lousho_cli.domain import records as r
-from lousho_cli.domain.codec import json_text, plain
+from lousho_cli.domain.plain import json_text, plain
 from lousho_cli.stores.file.store import FileStore
 
 MakeBatch = Callable[..., r.Batch]

@@ -1,0 +1,106 @@
+"""Any value as data that JSON holds, and that is read back as it was written."""
+
+from __future__ import annotations
+
+import enum
+import json
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lousho_cli.domain.approvals import Question, digest_of
+from lousho_cli.domain.plain import json_text, plain, text_of
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Word(str):
+    __slots__ = ()
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+class Number(float):
+    pass
+
+
+LONGEST = 10**4300 - 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("base", [10**5000, 2**20_000], ids=["ten", "two"])
+def test_an_integer_past_what_is_read_back_becomes_its_digits(sign: int, base: int) -> None:
+    text, altered = plain(sign * base)
+    assert altered
+    assert text.startswith("-") == (sign < 0)
+    digits = text.lstrip("-")
+    assert int(digits[:-4000]) * 10**4000 + int(digits[-4000:]) == base
+
+
+def test_an_integer_up_to_the_limit_survives() -> None:
+    for number in (10**30, -(2**63) - 1, 10**4299):
+        assert plain(number) == (number, False)
+        assert msgspec.json.decode(msgspec.json.encode(number)) == number
+    value, _ = plain(LONGEST)
+    assert value in (LONGEST, "9" * 4300)
+    assert json.loads(json.dumps(value)) == value
+
+
+def test_the_result_of_a_tool_may_hold_any_integer() -> None:
+    content, altered = json_text({"n": 10**5000, "m": 1})
+    assert altered
+    assert json.loads(content) == {"n": "1" + "0" * 5000, "m": 1}
+
+
+@pytest.mark.parametrize("value", [Word("w"), Colour.RED, Number(1.5), {Word("k"): Word("v")}], ids=repr)
+def test_kinds_made_of_text_and_numbers_become_what_they_are_made_of(value: Any) -> None:
+    clean, _ = plain(value)
+    assert clean == value
+    assert msgspec.json.decode(msgspec.json.encode(clean)) == value
+
+
+def test_what_has_no_text_of_its_own_is_named() -> None:
+    assert plain({"x": Unprintable()}) == ({"x": "<Unprintable>"}, True)
+    assert text_of(Unprintable()) == "<Unprintable>"
+    assert text_of(10**5000) == "1" + "0" * 5000
+
+
+def test_a_text_of_anything_can_be_written() -> None:
+    assert text_of(ValueError("bad \ud800")) == "bad \ufffd"
+    assert plain({"a\ud800": 1, 2: "b"}) == ({"a\ufffd": 1, "2": "b"}, True)
+
+
+def test_a_struct_with_what_json_does_not_know_is_made_plain() -> None:
+    assert plain(Question(object, options=("a",)))[0]["text"] == "<class 'object'>"  # type: ignore[arg-type]
+    assert plain(Question(10**5000))[1]  # type: ignore[arg-type]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates() | st.decimals(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers() | st.none(), inner) | st.tuples(inner, inner),
+    max_leaves=12,
+)
+
+
+@given(anything)
+def test_what_is_plain_is_read_back_as_it_is(value: Any) -> None:
+    clean, _ = plain(value)
+    assert msgspec.json.decode(msgspec.json.encode(clean)) == clean
+    assert plain(clean) == (clean, False)
+
+
+@pytest.mark.parametrize(
+    "args", [{"on": date(2026, 1, 2)}, {"x": float("inf")}, {"x": "\ud800"}, {"n": 10**5000}, {1: 2}], ids=lambda a: str(*a)
+)
+def test_a_digest_is_that_of_the_arguments_as_they_are_stored(args: Any) -> None:
+    assert digest_of(args) == digest_of(plain(args)[0])
+    assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1, "b": 3})
