@@ -21,7 +21,7 @@ from lousho_cli.errors import AmbiguousError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.events import Listener
-from lousho_cli.executor.perform import tokens_of
+from lousho_cli.executor.knowing import tokens_of
 from lousho_cli.executor.results import RunResult, result_of
 from lousho_cli.ports.log_store import LogStore
 

@@ -103,6 +103,8 @@ def run(args: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what the terminal's encoding lacks is replaced, never a crash
             stream.reconfigure(errors="replace")
+    if os.environ.get("COLUMNS", "").strip() == "0":  # not known; Rich would take it for a terminal without any room
+        del os.environ["COLUMNS"]
     face = Face()
     try:
         code = _invoke(args, face)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from lousho_cli.cli.colour import styled
 from lousho_cli.cli.hostile_text import one_line, visible
+from lousho_cli.cli.table import GAP, cell, fitted, width_of
 
 SCHEMA = 1
 """The version of the envelope."""
@@ -94,30 +95,38 @@ class Output:
         self._write(visible(text))
         self.flush()
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Rows under their names. A pipe gets every character; a terminal gets what fits its width."""
-        cells = [[one_line(cell) for cell in row] for row in rows]
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], cut: Mapping[str, int] | None = None) -> None:
+        """Rows under their names. A pipe gets every character; a terminal gets what fits its width.
+
+        Args:
+            cut: the columns that may be shortened on a terminal, each with its least width, in the order in
+                which they give way. All others stay whole, even where a line then wraps.
+        """
+        lines = [list(columns), *([one_line(text) for text in row] for row in rows)]
         if self.terminal:
-            self._terminal_table(columns, cells)
-            return
-        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-        for row in [list(columns), *cells]:
-            self._write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n")
+            from rich.cells import cell_len
 
-    def _terminal_table(self, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
+            widths = fitted(
+                [max(map(cell_len, column)) for column in zip(*lines, strict=True)],
+                [cut.get(name) if cut else None for name in columns],
+                [columns.index(name) for name in cut or ()],
+                width_of(os.environ, self._descriptor()),
+            )
+            lines = [[cell(text, width) for text, width in zip(line, widths, strict=True)] for line in lines]
+        else:
+            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+            lines = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
+        for number, line in enumerate(lines):
+            line[-1] = line[-1].rstrip()
+            first = "" if number else "bold"
+            styles = ["cyan" if number else first, *[first] * (len(line) - 1)]
+            self._write(GAP.join(styled(text, style, colour=self.colour) for text, style in zip(line, styles, strict=True)).rstrip() + "\n")
 
-        table = Table(box=None, pad_edge=False, header_style="bold" if self.colour else "")
-        for number, name in enumerate(columns):
-            table.add_column(Text(name), no_wrap=True, overflow="ellipsis", style="cyan" if self.colour and not number else "")
-        for row in cells:
-            table.add_row(*(Text(cell) for cell in row))
-        console = Console(markup=False, highlight=False, emoji=False, no_color=not self.colour, force_terminal=self.colour)
-        with console.capture() as captured:
-            console.print(table)
-        self._write("\n".join(line.rstrip() for line in captured.get().split("\n")))
+    def _descriptor(self) -> int | None:
+        try:
+            return self._stream.fileno() if self._stream is not None else None
+        except (OSError, ValueError):
+            return None
 
     def flush(self) -> None:
         """Hands on what was written. Raises OSError when it can not be written (a full disk)."""

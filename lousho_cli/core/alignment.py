@@ -14,10 +14,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from lousho_cli.core.trajectory import Step, StepCall
-from lousho_cli.core.values import Difference, first_difference, kind_of, parse
+from lousho_cli.core.values import Difference, differences, kind_of, parse
 
 Pair = tuple[int | None, int | None]
 """An index on each side, None where that side has nothing."""
+
+MOST_PLACES = 20
+"""So many places of one value are told apart; the rest is counted. A list with an item more at its front has as many as items."""
 
 Names = tuple[str, ...]
 """The tools of a step, in call order."""
@@ -29,8 +32,9 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: ``added`` is only in b, ``removed`` only in a, ``changed`` in both.
     field: ``call`` (a whole call), ``args``, ``result``, or ``text``.
     a_step, b_step: the step on each side, from 1; None where that side has no such step.
-    tool, path: the tool, and where in its arguments or result the sides first part; ``(root)`` for the whole.
+    tool, path: the tool, and where in its arguments or result the sides part; ``(root)`` for the whole.
     a, b: the values there, left out where a side has none.
+    more: how many more places of the same arguments or result part, without a change of their own.
     """
 
     kind: Literal["added", "removed", "changed"]
@@ -41,12 +45,17 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str | None = None
     a: Any | UnsetType = UNSET
     b: Any | UnsetType = UNSET
+    more: int = 0
+
+    @property
+    def where(self) -> str:
+        """The step on both sides, the tool, the field and the path, in words."""
+        where = [f"step {self.a_step or self.b_step}" if self.a_step == self.b_step else _steps(self.a_step, self.b_step)]
+        return ", ".join(where + [part for part in (self.tool, self.field, self.path) if part])
 
     def describe(self, width: int = 200) -> str:
         """The difference in one line, each value cut to ``width`` characters."""
-        where = [f"step {self.a_step or self.b_step}" if self.a_step == self.b_step else _steps(self.a_step, self.b_step)]
-        where += [part for part in (self.tool, self.field, self.path) if part]
-        said = ", ".join(where)
+        said = self.where
         if self.kind == "added":
             return f"{said}: added {_shown(self.b, width)}"
         if self.kind == "removed":
@@ -153,20 +162,21 @@ def _of_call(a: StepCall | None, b: StepCall | None, a_step: int | None, b_step:
         return
     for field, left, right in (("args", a.args, b.args), ("result", a.result, b.result)):
         parted = _parted(left, right)
-        if parted:
-            where = parted.path or "(root)"
-            yield Change("changed", "args" if field == "args" else "result", a_step, b_step, a.name, where, parted.a, parted.b)
+        shown = parted[:MOST_PLACES]
+        for number, (path, was, now) in enumerate(shown, 1):
+            more = len(parted) - len(shown) if number == len(shown) else 0
+            yield Change("changed", "args" if field == "args" else "result", a_step, b_step, a.name, path or "(root)", was, now, more)
 
 
-def _parted(a: str | None, b: str | None) -> Difference | None:
+def _parted(a: str | None, b: str | None) -> list[Difference]:
     if a is None or b is None:
         left, right = UNSET if a is None else parse(a).value, UNSET if b is None else parse(b).value
-        return None if a is b else Difference("", left, right)
+        return [] if a is b else [Difference("", left, right)]
     left, right = parse(a), parse(b)
     if left.key == right.key:
-        return None
+        return []
     # Equal as values and yet not the same: one side is no JSON and reads like the other's text.
-    return first_difference(left.value, right.value) or Difference("", a, b)
+    return list(differences(left.value, right.value)) or [Difference("", a, b)]
 
 
 def _steps(a_step: int | None, b_step: int | None) -> str:

@@ -26,6 +26,7 @@ from lousho_cli.core import gate, tool_errors
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import OpenTurn, Session
 from lousho_cli.domain.times import later
 
@@ -253,7 +254,7 @@ def _pause(session: Session, call: ToolCall, ask: gate.Ask, agent: AgentFacts, l
         id=hashlib.sha256(f"{live.salt}:{session.seq}:{call.id}".encode()).hexdigest()[:12],
         tool_call_id=call.id,
         tool_name=call.name,
-        args=ask.args,
+        args=plain(ask.args)[0],
         digest=digest_of(ask.args),
         created_at=live.now,
         expires_at=_later(live.now, agent.approval_ttl_ms),

@@ -7,6 +7,7 @@ thing; ``true`` and ``"1"`` are something else, although Python calls ``True`` a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -42,19 +43,23 @@ def parse(text: str) -> Parsed:
 
 
 def first_difference(a: Any, b: Any, path: str = "") -> Difference | None:
-    """The first place where two JSON values part, keys in alphabetical order; None if nowhere.
+    """The first place where two JSON values part, keys in alphabetical order; None if nowhere."""
+    return next(differences(a, b, path), None)
+
+
+def differences(a: Any, b: Any, path: str = "") -> Iterator[Difference]:
+    """Every place where two JSON values part, keys in alphabetical order.
 
     The path is ``city``, ``filters.tags[0]``; '' for the values as a whole.
     """
     if isinstance(a, dict) and isinstance(b, dict):
-        inner = [(key, f"{path}.{key}" if path else key) for key in sorted(a.keys() | b.keys())]
-        found = (_either(a.get(key, UNSET), b.get(key, UNSET), where) for key, where in inner)
-        return next((difference for difference in found if difference), None)
-    if isinstance(a, list) and isinstance(b, list):
-        pairs = ((_at(a, i), _at(b, i), f"{path}[{i}]") for i in range(max(len(a), len(b))))
-        found = (_either(left, right, where) for left, right, where in pairs)
-        return next((difference for difference in found if difference), None)
-    return None if _key(a) == _key(b) else Difference(path, a, b)
+        for key in sorted(a.keys() | b.keys()):
+            yield from _either(a.get(key, UNSET), b.get(key, UNSET), f"{path}.{key}" if path else key)
+    elif isinstance(a, list) and isinstance(b, list):
+        for i in range(max(len(a), len(b))):
+            yield from _either(_at(a, i), _at(b, i), f"{path}[{i}]")
+    elif _key(a) != _key(b):
+        yield Difference(path, a, b)
 
 
 def kind_of(value: Any) -> str:
@@ -70,8 +75,8 @@ def kind_of(value: Any) -> str:
     return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
 
 
-def _either(a: Any, b: Any, path: str) -> Difference | None:
-    return Difference(path, a, b) if a is UNSET or b is UNSET else first_difference(a, b, path)
+def _either(a: Any, b: Any, path: str) -> Iterator[Difference]:
+    return iter((Difference(path, a, b),)) if a is UNSET or b is UNSET else differences(a, b, path)
 
 
 def _at(items: list[Any], index: int) -> Any:

@@ -19,7 +19,7 @@ from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.plain import plain
+from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import (
     AgentDriftError,
@@ -172,7 +172,7 @@ class Beginner:
             self._events.emit("warning", about=kind, text=text)
         if not self._events.wanted:
             log_to.warning("%s: %s", self._order.place.session_id, text)
-        return r.Note(kind, text)
+        return r.Note(kind, text_of(text))
 
     def _repaired(self, session: Session) -> tuple[r.Record, ...]:
         """A splice that makes an old transcript one a provider accepts; nothing where it is."""

@@ -17,6 +17,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message
+from lousho_cli.domain.plain import text_of
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import StorageError
 from lousho_cli.executor.abort import AbortController
@@ -62,7 +63,7 @@ class Inbox:
             try:
                 records = self._records(post)
             except msgspec.ValidationError as error:
-                records = (r.Note("post", f"post {post.id} could not be read and was dropped: {error}"),)
+                records = (r.Note("post", text_of(f"post {post.id} could not be read and was dropped: {error}")),)
             if records:
                 self._news = True
                 entered = self._log.enter(*records)
@@ -80,7 +81,8 @@ class Inbox:
                 return (r.InputReceived(post.id, messages, post.by),)
             if same_input(known, messages, post.by):
                 return ()
-            return (r.Note("conflict", f"input {post.id} was used before, with other content or by somebody else; it was dropped"),)
+            said = f"input {post.id} was used before, with other content or by somebody else; it was dropped"
+            return (r.Note("conflict", text_of(said)),)
         if post.kind == "answer":
             decision = msgspec.convert(post.body, ApprovalDecision)
             records = answer_records(session, decision, self._log.clock.now())

@@ -10,8 +10,9 @@ from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
+from lousho_cli.executor.knowing import Known
 from lousho_cli.executor.partials import Partials
-from lousho_cli.executor.perform import ask_model, tokens_of
+from lousho_cli.executor.perform import ask_model
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.session_log import SessionLog
 
@@ -22,7 +23,7 @@ class ModelCalls:
     def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal, events: Events) -> None:
         self._log, self._agent, self._signal, self._events = log, agent, signal, events
         self._checked = 0
-        self._counted, self._tokens = 0, 0
+        self._known = Known()
         self._wait_ms = 0
         self._await: Interruptible[r.Turn | None] = Interruptible()
 
@@ -46,8 +47,9 @@ class ModelCalls:
         wait_ms, self._wait_ms = self._wait_ms, 0
         if wait_ms:
             await self._log.clock.sleep(wait_ms / 1000)
-        partials = Partials(self._log)
-        return await ask_model(self._agent, self._log.session, step, self._events, partials, self._input_tokens())
+        session = self._log.session
+        self._known.catch_up(session.messages)
+        return await ask_model(self._agent, session, step, self._events, Partials(self._log), self._known)
 
     def wait_before_retry(self, error: ProviderError) -> int | None:
         """What the caller's policy says of a failed call: milliseconds to wait, None to give up."""
@@ -71,12 +73,3 @@ class ModelCalls:
                 hint="Fork from an earlier step, or report this with: lousho export",
             )
         self._checked = len(messages)
-
-    def _input_tokens(self) -> int:
-        """An estimate of the request's tokens, added up as the transcript grows."""
-        messages = self._log.session.messages
-        if self._counted > len(messages):
-            self._counted = self._tokens = 0
-        self._tokens += sum(tokens_of(messages[i]) for i in range(self._counted, len(messages)))
-        self._counted = len(messages)
-        return self._tokens

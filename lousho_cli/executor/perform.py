@@ -15,12 +15,13 @@ from lousho_cli.core.decide import ConsultTool, RunCall
 from lousho_cli.core.gate import Consulted, consulted_from
 from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import records as r
-from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.domain.plain import json_text
+from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.plain import json_text, text_of
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import PropagatingToolError, ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
+from lousho_cli.executor.knowing import Known, tokens_of
 from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.ports.provider import Answer, ModelRequest, ReasoningDelta, TextDelta
@@ -34,7 +35,7 @@ class Fatal(msgspec.Struct, frozen=True):
     error: BaseException
 
 
-async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, estimate_in: int) -> r.Turn:
+async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, known: Known) -> r.Turn:
     """One model call, streamed. Returns the whole answer as a turn.
 
     Raises:
@@ -47,10 +48,10 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
             if isinstance(event, Answer):
                 answer = event
             elif isinstance(event, TextDelta):
-                events.emit("text.delta", step=step, cursor=session.seq, text=event.text)
-                await partials.add(event.text)
+                events.emit("text.delta", step=step, cursor=session.seq, text=text_of(event.text))
+                await partials.add(text_of(event.text))
             elif isinstance(event, ReasoningDelta):
-                events.emit("reasoning.delta", step=step, cursor=session.seq, text=event.text)
+                events.emit("reasoning.delta", step=step, cursor=session.seq, text=text_of(event.text))
     except SDKError:
         raise
     except asyncio.CancelledError as error:
@@ -62,21 +63,16 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
     if answer is None:
         raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
     answered = answer_from(answer)
-    message = storable(answered.message, frozenset(), session.turns + 1)
+    message = storable(answered.message, known.call_ids, session.turns + 1)
     used = answered.usage
-    known = used is not None and used.input_tokens is not None and used.output_tokens is not None
+    reported = used is not None and used.input_tokens is not None and used.output_tokens is not None
     return r.Turn(
         message,
         finish_reason=answered.finish_reason,
         model=answered.model or agent.model or "",
         usage=used,
-        estimate=None if known else (estimate_in, tokens_of(message)),
+        estimate=None if reported else (known.tokens, tokens_of(message)),
     )
-
-
-def tokens_of(message: Message) -> int:
-    """A rough count of a message's tokens, for a provider that reports none: four characters each."""
-    return -(-(len(message.text) + sum(len(c.name) + len(c.arguments) for c in message.tool_calls)) // 4)
 
 
 async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.ToolFinished | Fatal | None:

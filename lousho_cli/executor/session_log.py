@@ -18,8 +18,9 @@ from lousho_cli.core.fold import apply
 from lousho_cli.core.heads import head_of
 from lousho_cli.core.states import state_from
 from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import readable
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import LogVersionError, OwnershipLostError
+from lousho_cli.errors import LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, LogStore
 from lousho_cli.ports.sessions import read_session
@@ -117,6 +118,7 @@ class SessionLog:
         ready = [batch for batch in self._waiting if batch.seq <= last]
         if ready:
             del self._waiting[: len(ready)]
+            _must_read_back(ready)
             await self.store.append(self.claim, ready, durable=durable)
             self._written, self._unsynced = ready[-1].seq, not durable
         elif durable and self._unsynced:
@@ -190,3 +192,36 @@ def newer_version(session_id: str) -> LogVersionError:
         f"session {session_id} was written by a newer version",
         hint="Update lousho to go on with it; it can still be shown.",
     )
+
+
+_FROM_OUTSIDE = frozenset(
+    (
+        r.Created,
+        r.Forked,
+        r.InputReceived,
+        r.RunStarted,
+        r.RunResumed,
+        r.Turn,
+        r.WaitOpened,
+        r.WaitAnswered,
+        r.InputSettled,
+        r.BusinessState,
+    )
+)
+"""Records that hold values which a caller, a provider, a tool or a person gave."""
+
+
+def _must_read_back(batches: Sequence[r.Batch]) -> None:
+    """The last check: what could not be read again must not be written, or nobody could ever go on from it.
+
+    Raises:
+        StorageError: a value of the wrong kind came through every door.
+    """
+    for batch in batches:
+        if any(type(record) in _FROM_OUTSIDE for record in batch.records) and not readable(batch):
+            kinds = ", ".join(type(record).__name__ for record in batch.records)
+            raise StorageError(
+                f"a record of batch {batch.seq} could not be read back ({kinds}), so it was not written",
+                code="LOUSHO_RECORD_INVALID",
+                hint="A provider, tool or caller gave a value of the wrong kind; this is a fault of lousho if it was none of yours.",
+            )

@@ -344,3 +344,43 @@ async def test_a_tool_whose_check_raises_gives_the_model_an_error(store: MemoryS
     result = await run(store, [asks(call("odd")), "done"], [Odd()])
     told = next(m for m in result.messages if m.role == "tool")
     assert (result.text, "cannot say" in told.text) == ("done", True)
+
+
+async def test_a_call_id_is_unique_in_the_session(store: MemoryStore) -> None:
+    """Idempotency keys, approvals and ``fork --tool-result`` rest on it, and some models give the same ids each turn."""
+    keys: list[str] = []
+
+    class Repeats:
+        name, model = "m", "m"
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+            from lousho_cli.domain.messages import ToolCall
+
+            if request.turns == 2:
+                yield Answer(Message("assistant", "done"))
+                return
+            yield Answer(Message("assistant", tool_calls=(ToolCall("call_0", "pay", "{}"),)), "tool_calls")
+
+    from lousho_cli.ports.tool import ToolContext
+
+    def pay(context: ToolContext) -> int:
+        keys.append(context.idempotency_key)
+        return 1
+
+    result = await run(store, [], [function_tool(pay)], provider=Repeats())
+    assert result.text == "done"
+    assert len(set(keys)) == 2
+    ids = [c.id for m in result.messages for c in m.tool_calls]
+    assert ids[0] == "call_0" and len(set(ids)) == 2
+
+
+async def test_a_record_that_could_not_be_read_again_is_not_written(store: MemoryStore) -> None:
+    from lousho_cli.executor.clock import SYSTEM_CLOCK
+    from lousho_cli.executor.session_log import SessionLog
+
+    log = await SessionLog.open(store, "s", "host", SYSTEM_CLOCK)
+    with pytest.raises(StorageError) as caught:
+        await log.record(r.InputReceived(5, ()))  # type: ignore[arg-type]
+    assert caught.value.code == "LOUSHO_RECORD_INVALID"
+    await log.abandon()
+    assert (await store.read("s")).head == 0

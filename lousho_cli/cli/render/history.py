@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lousho_cli.cli.output import Output
+from lousho_cli.cli.render.times import ago
 
 COLUMNS = ("ADDRESS", "STEP", "STATUS", "ADDED", "BYTES", "SAVED")
 
@@ -16,7 +17,8 @@ def history_table(out: Output, entries: Sequence[Any]) -> None:
         out.table(
             COLUMNS,
             [
-                (entry.address, str(entry.step), entry.status, ", ".join(entry.added) or "-", str(entry.bytes), entry.saved_at)
+                (entry.address, str(entry.step), entry.status, ", ".join(entry.added) or "-", str(entry.bytes), ago(out, entry.saved_at))
                 for entry in entries
             ],
+            {"ADDED": 12, "STATUS": 11},
         )

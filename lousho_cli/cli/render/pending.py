@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lousho_cli.cli.output import Output, json_text
+from lousho_cli.cli.render.times import expiry
 
 COLUMNS = ("ID", "SESSION", "TOOL", "ARGUMENTS", "DIGEST", "AGE", "EXPIRES")
 
@@ -15,13 +16,13 @@ def pending_table(out: Output, items: Sequence[Any]) -> None:
     """One row each; nothing when nothing waits."""
     if items:
         now = datetime.now(UTC)
-        out.table(COLUMNS, [_row(item, now) for item in items])
+        out.table(COLUMNS, [_row(out, item, now) for item in items], {"ARGUMENTS": 12, "DIGEST": 8, "TOOL": 8})
 
 
-def _row(item: Any, now: datetime) -> tuple[str, ...]:
+def _row(out: Output, item: Any, now: datetime) -> tuple[str, ...]:
     from lousho_cli.app.moments import age
 
     tool = "/".join((*item.path, item.tool))
     said = item.question if item.question is not None else json_text(item.args)
     options = f" [{', '.join(item.options)}]" if item.options else ""
-    return (item.id, item.session, tool, said + options, item.digest, age(item.created_at, now), item.expires_at or "-")
+    return (item.id, item.session, tool, said + options, item.digest, age(item.created_at, now), expiry(out, item.expires_at))

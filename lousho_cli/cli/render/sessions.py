@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from lousho_cli.cli.output import Output
+from lousho_cli.cli.render.times import ago
 
 COLUMNS = ("ID", "AGENT", "STATUS", "OUTCOME", "STEP", "WAITS FOR", "UPDATED")
 
 
 def sessions_table(out: Output, sessions: Sequence[Any]) -> None:
-    """One row a session; nothing at all when there are none."""
-    if sessions:
-        out.table(COLUMNS, [_row(session) for session in sessions])
+    """One row a session; nothing at all when there are none. On a terminal the ids stay whole, the rest gives way."""
+    if not sessions:
+        return
+    longest = max((len(session.waits_for.id) for session in sessions if session.waits_for), default=0)
+    cut = {"OUTCOME": 9, "AGENT": 6, "WAITS FOR": max(longest + 2, 9), "STATUS": 11}
+    out.table(COLUMNS, [_row(out, session) for session in sessions], cut)
 
 
-def _row(session: Any) -> tuple[str, ...]:
+def _row(out: Output, session: Any) -> tuple[str, ...]:
     waits = session.waits_for
     return (
         session.id,
@@ -24,6 +28,6 @@ def _row(session: Any) -> tuple[str, ...]:
         session.status,
         (session.outcome or "-") + (f": {session.error}" if session.error else ""),
         str(session.step),
-        f"{waits.tool} ({waits.id})" if waits else "-",
-        session.updated_at,
+        f"{waits.id} ({waits.tool})" if waits else "-",  # the id first: it is what approve takes, and what a cut must not reach
+        ago(out, session.updated_at),
     )

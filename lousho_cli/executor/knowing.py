@@ -1,0 +1,34 @@
+"""What a driver knows of its transcript without reading it again at each step: tokens, and the ids of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lousho_cli.domain.messages import Message
+
+
+def tokens_of(message: Message) -> int:
+    """A rough count of a message's tokens, for a provider that reports none: four characters each."""
+    return -(-(len(message.text) + sum(len(c.name) + len(c.arguments) for c in message.tool_calls)) // 4)
+
+
+class Known:
+    """Added up as the transcript grows; a transcript that was rewritten is read once more."""
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self.tokens = 0
+        self.call_ids: set[str] = set()
+        self._counted = 0
+
+    def catch_up(self, messages: Sequence[Message]) -> None:
+        """Takes in what came since the last time."""
+        if self._counted > len(messages):
+            self._forget()
+        for index in range(self._counted, len(messages)):
+            message = messages[index]
+            self.tokens += tokens_of(message)
+            self.call_ids.update(call.id for call in message.tool_calls)
+        self._counted = len(messages)
