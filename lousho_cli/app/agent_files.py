@@ -65,7 +65,7 @@ def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = 
     provider = raw.get("provider")
     if hasattr(provider, "stream"):
         raw["provider"] = {"type": "scripted", "turns": [""]}  # stands in while the rest is checked
-    checked = _checked(raw, shown, given)
+    checked = _checked(raw, shown, given, folder)
     return AgentFile(
         name=checked.name,
         prompt=checked.prompt,
@@ -104,7 +104,7 @@ def _name_of(item: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry]) -> schema.AgentModel:
+def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry], folder: Path) -> schema.AgentModel:
     from pydantic import ValidationError
 
     from lousho_cli.app.agent_issues import LATER, Wrong, meaning_issues, shape_issues
@@ -124,6 +124,9 @@ def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry]) ->
     names = [entry.name for entry in given.values() if entry.name]
     wrong += [issue for issue in meaning_issues(rest, names) if issue.path not in {other.path for other in wrong}]
     wrong += _notify_issues(rest.get("notify"))
+    wrong += _script_issues(rest.get("provider"), folder)
+    if wrong:
+        wrong += _python_issues(rest.get("tools"), folder)
     if wrong or checked is None:
         raise refused(shown, [msgspec.structs.replace(issue, path=_place(issue.path, given)) for issue in wrong])
     return checked
@@ -152,6 +155,46 @@ def _notify_issues(lines: Any) -> list[Wrong]:
         if isinstance(line, str) and line and not words:
             wrong.append(Wrong(f"notify.{number}", "must not be empty"))
     return wrong
+
+
+def _script_issues(provider: Any, folder: Path) -> list[Wrong]:
+    """What is wrong in a script. One that has no script, or whose file can not be read, is told of elsewhere."""
+    from lousho_cli.app.agent_issues import Wrong
+    from lousho_cli.providers.script import script_issues
+
+    if not isinstance(provider, Mapping) or provider.get("type") != "scripted":
+        return []
+    turns, file, field = provider.get("turns"), provider.get("turns_file"), "provider.turns"
+    if isinstance(file, str) and turns is None:
+        field = "provider.turns_file"
+        try:
+            turns = _turns_of(folder / file, field)
+        except ConfigurationError:
+            return []
+    if not isinstance(turns, Sequence) or isinstance(turns, str):
+        return []
+    found = []
+    for one in script_issues(turns, field):
+        said = one.detail.removeprefix(f"{one.field} ") + (f"; {one.hint[:1].lower()}{one.hint[1:]}" if one.hint else "")
+        found.append(Wrong(one.field, said.rstrip(".")))
+    return found
+
+
+def _python_issues(tools: Any, folder: Path) -> list[Wrong]:
+    """Python tools that can not be loaded. Asked only where something else is wrong, too: else they are loaded once, when they are built."""
+    from lousho_cli.app.agent_issues import Wrong
+    from lousho_cli.app.python_targets import load_attribute
+
+    found = []
+    for number, entry in enumerate(tools if isinstance(tools, list) else []):
+        address = entry.get("python") if isinstance(entry, Mapping) else None
+        if isinstance(address, str) and ".py:" in address:
+            field = f"tools.{number}.python"
+            try:
+                load_attribute(address, folder, field)
+            except ConfigurationError as error:
+                found.append(Wrong(field, error.detail.removeprefix(f"{field}: ")))
+    return found
 
 
 def refused(shown: str, wrong: Sequence[Wrong]) -> ConfigurationError:
@@ -192,9 +235,7 @@ def _turns(given: schema.Provider, folder: Path, shown: str) -> tuple[Any, ...]:
     turns, field = given.turns, "provider.turns"
     if given.turns_file is not None:
         field = "provider.turns_file"
-        turns = read_document(folder / given.turns_file, field)
-        if isinstance(turns, Mapping) and set(turns) == {"turns"}:
-            turns = turns["turns"]
+        turns = _turns_of(folder / given.turns_file, field)
     try:
         read_script(turns, field)
     except ConfigurationError as error:
@@ -202,6 +243,12 @@ def _turns(given: schema.Provider, folder: Path, shown: str) -> tuple[Any, ...]:
             f"{shown} is not a valid agent file: {error.detail}", field=error.field, code=INVALID, hint=error.hint
         ) from None
     return tuple(turns or ())
+
+
+def _turns_of(path: Path, field: str) -> Any:
+    """The list in a file of turns, which may stand under a key ``turns``."""
+    turns = read_document(path, field)
+    return turns["turns"] if isinstance(turns, Mapping) and set(turns) == {"turns"} else turns
 
 
 def _entries(listed: Sequence[str | schema.Tool], given: Mapping[int, ToolEntry]) -> tuple[ToolEntry, ...]:

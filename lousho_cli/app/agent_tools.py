@@ -20,14 +20,24 @@ def build_tools(agent: AgentFile) -> list[Tool]:
     """The tools of an agent file, in its order, with its approvals applied. Loads the Python files it names.
 
     Raises:
-        ConfigurationError: a tool can not be made; ``field`` is its path in the file.
+        ConfigurationError: tools can not be made; the detail names them all, ``field`` is the path of the first in the file.
     """
     tools: list[Tool] = []
+    wrong: list[ConfigurationError] = []
     for entry in agent.tools:
-        tool = _built(entry, agent)
+        try:
+            tool = _built(entry, agent)
+        except ConfigurationError as error:
+            wrong.append(error)
+            continue
         if any(tool.name == other.name for other in tools):
-            raise ConfigurationError(f"{entry.field}: another tool is called {tool.name} already", field=entry.field, code=INVALID)
+            where = entry.field
+            wrong.append(ConfigurationError(f"{where}: another tool is called {tool.name} already", field=where, code=INVALID))
         tools.append(tool)
+    if len(wrong) > 1:
+        raise ConfigurationError("; ".join(one.detail for one in wrong), field=wrong[0].field, code=INVALID, hint=wrong[0].hint)
+    if wrong:
+        raise wrong[0]
     gated = agent.policy.requires_approval
     names = [tool.name for tool in tools] if isinstance(gated, bool) else _known(gated, tools)
     return [Gated(tool) if gated and tool.name in names and not _only_asks(tool) else tool for tool in tools]

@@ -91,13 +91,23 @@ def _valid(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _refused(error: ValidationError, where: str) -> ConfigurationError:
-    first = error.errors(include_url=False, include_context=False)[0]
-    field = ".".join(map(str, first["loc"]))
-    if first["type"] != "extra_forbidden":
-        return ConfigurationError(f"{where}: {field}: {first['msg'].lower()}", field=field)
-    near = nearest(field, Settings.model_fields)
-    hint = f"Did you mean {near}?" if near else f"Known are {', '.join(Settings.model_fields)}."
-    return ConfigurationError(f"{where}: there is no setting {field}", field=field, hint=hint)
+    """Names every wrong setting at once."""
+    told, hints, fields = [], [], []
+    for issue in error.errors(include_url=False, include_context=False):
+        field = ".".join(map(str, issue["loc"]))
+        fields.append(field)
+        if issue["type"] != "extra_forbidden":
+            told.append(f"{field}: {issue['msg'][:1].lower()}{issue['msg'][1:]}".replace("input should be", "must be"))
+            continue
+        near = nearest(field, Settings.model_fields)
+        told.append(f"there is no setting {field}")
+        if near:
+            hints.append(f"{near} for {field}")
+    if hints:
+        hint = f"Did you mean {', '.join(hints)}?" if len(hints) > 1 else f"Did you mean {hints[0].partition(' for ')[0]}?"
+    else:
+        hint = f"Known are {', '.join(Settings.model_fields)}."
+    return ConfigurationError(f"{where}: {'; '.join(told)}", field=fields[0], hint=hint)
 
 
 def _resolved(name: str, value: Any, file: Path) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from lousho_cli.app.loading import load
 from lousho_cli.app.sessions import find_session, head_of
 from lousho_cli.app.wiring import checkpoints_of
-from lousho_cli.errors import SessionAwaitingApprovalError, SessionBusyError
+from lousho_cli.errors import SessionAwaitingApprovalError, SessionBusyError, StorageError
+from lousho_cli.executor.session_log import newer_version
 from lousho_cli.ports.log_store import LogStore
 
 
@@ -26,8 +28,10 @@ async def plan_deletion(store: LogStore | None, name: str, *, keep_history: bool
         NotFoundError, AmbiguousError, ConfigurationError: no session, or not one, is meant.
         SessionAwaitingApprovalError: it waits for a person and ``force`` is not given.
         SessionBusyError: somebody drives it.
+        LogVersionError: a newer version wrote it.
     """
     store, session_id = await find_session(store, name)
+    await _require_known(store, session_id)
     head = await head_of(store, session_id)
     if head is not None and head.waits_for is not None and not force:
         waiting = SessionAwaitingApprovalError(session_id, head.waits_for.id, head.waits_for.kind)
@@ -37,6 +41,15 @@ async def plan_deletion(store: LogStore | None, name: str, *, keep_history: bool
     if owner is not None:
         raise SessionBusyError(session_id, owner.describe(), hint=f"Stop it first: lousho abort {session_id}")
     return Deletion(session_id, keep_history, deleted=False, messages=head.messages if head else 0)
+
+
+async def _require_known(store: LogStore, session_id: str) -> None:
+    try:
+        loaded = await load(store, session_id)
+    except StorageError:  # nothing of it can be read: it may be deleted, and nothing says that it is newer
+        return
+    if loaded.newer:
+        raise newer_version(session_id)
 
 
 async def delete(store: LogStore, plan: Deletion) -> Deletion:

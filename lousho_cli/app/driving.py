@@ -50,7 +50,8 @@ class Job(msgspec.Struct, frozen=True):
 class Ran(msgspec.Struct, frozen=True):
     """A run that came back.
 
-    next: the command that goes on from here. failure: why it failed, where it did.
+    next: the command that goes on from here, empty where none can. failure: why it failed, where it did.
+    waits: what a person is to decide.
     interrupted, stopped: by Ctrl-C; by SIGTERM or SIGHUP.
     """
 
@@ -60,6 +61,7 @@ class Ran(msgspec.Struct, frozen=True):
     interrupted: bool = False
     stopped: bool = False
     warnings: tuple[str, ...] = ()
+    waits: PendingItem | None = None
 
 
 Start = Callable[[AbortSignal], Awaitable[RunResult]]
@@ -126,6 +128,7 @@ async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught:
         interrupted=caught.interrupted,
         stopped=caught.stopped and done.status == "in-progress" and done.outcome is None,
         warnings=_notified(job, done, waits),
+        waits=waits,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from lousho_cli.core.fold import fold
@@ -24,17 +26,22 @@ class Loaded(msgspec.Struct, frozen=True):
     @property
     def newer(self) -> str:
         """What in it a newer version wrote, in words; '' for nothing."""
-        if self.session.format > FORMAT:
-            return f"session {self.id} was written by a newer version (format {self.session.format}); what this one knows is shown"
-        if self.session.unknown:
-            return f"session {self.id} holds records of a newer version: {', '.join(self.session.unknown)}"
-        return ""
+        return newer_than_this(self.id, self.session.format, self.session.unknown)
 
     @property
     def damage(self) -> tuple[str, ...]:
         """What is missing from it, or can not be read, in words."""
         missing = [f"batches {hole.first} to {hole.last} are missing: {hole.detail}" for hole in self.holes]
         return (*missing, *(f"record {seq} can not be read: {why}" for seq, why in self.unreadable))
+
+
+def newer_than_this(session_id: str, format: int, unknown: Sequence[str]) -> str:
+    """What a newer version wrote into a session, in words; '' for nothing."""
+    if format > FORMAT:
+        return f"session {session_id} was written by a newer version (format {format}); what this one knows is shown"
+    if unknown:
+        return f"session {session_id} holds records of a newer version: {', '.join(unknown)}"
+    return ""
 
 
 async def load(store: LogStore, session_id: str) -> Loaded:

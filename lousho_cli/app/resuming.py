@@ -12,7 +12,7 @@ from lousho_cli.app.driving import Job, Ran, Tell, done_of, drive, require_writa
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import ResumeCheck, RunDone
-from lousho_cli.app.sessions import find_session, read_heads
+from lousho_cli.app.sessions import find_session, is_cleared, read_heads
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
 from lousho_cli.core.resuming import Outlook, Verdict, outlook
 from lousho_cli.domain.heads import Head
@@ -149,7 +149,7 @@ async def which(store: LogStore | None, name: str | None) -> str | None:
 
 
 async def _unfinished(store: LogStore) -> list[Head]:
-    return [head for head in (await read_heads(store)).heads if head.status != "finished"]
+    return [head for head in (await read_heads(store)).heads if head.status != "finished" and not is_cleared(head)]
 
 
 async def _nothing_to_do(store: LogStore, loaded: Loaded) -> bool:

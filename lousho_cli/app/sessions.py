@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from lousho_cli.app.loading import newer_than_this
 from lousho_cli.app.results import Outcome, PendingItem, Status
 from lousho_cli.app.sync import run_now
 from lousho_cli.app.wiring import open_store
@@ -18,7 +19,7 @@ _NAMED = 20  # how many ids an error lists before it only counts
 
 
 class Listed(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One session in a list."""
+    """One session in a list. ``cleared``: only its history is kept, the next message begins it anew."""
 
     id: str
     agent: str
@@ -32,14 +33,26 @@ class Listed(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     waits_for: PendingItem | None = None
     parent: str | None = None
     created_at: str = ""
+    cleared: bool = False
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Sessions, newest first: those asked for, how many there are in all, and the damaged ones as (id, what is wrong)."""
+    """Sessions, newest first: those asked for, and the damaged ones as (id, what is wrong).
+
+    ``newer`` says in words which of them a newer version wrote.
+    ``total`` counts those there are, ``cleared`` those left out because only their history is kept.
+    """
 
     sessions: tuple[Listed, ...] = ()
     total: int = 0
     damaged: tuple[tuple[str, str], ...] = ()
+    cleared: int = 0
+    newer: tuple[str, ...] = ()
+
+
+def is_cleared(head: Head) -> bool:
+    """Whether only the history of a session is kept (``delete --keep-history``): nothing in it has still to end."""
+    return not head.messages and not head.attempts and not head.outline.waiting and head.waits_for is None
 
 
 async def read_heads(store: LogStore) -> Heads:
@@ -63,6 +76,7 @@ async def list_sessions(
     agent: str | None = None,
     since: str | None = None,
     limit: int | None = None,
+    cleared: bool = False,
 ) -> Listing:
     """The sessions of a store, newest first.
 
@@ -70,20 +84,24 @@ async def list_sessions(
         store: None stands for an empty one.
         status, agent: only those; None means any.
         since: only those touched at or after this UTC time.
-        limit: at most so many; None means all. ``total`` counts without it.
+        limit: at most so many; None means all.
+        cleared: also those of which only the history is kept.
     """
     if store is None:
         return Listing()
     found = await read_heads(store)
+    there = [head for head in found.heads if cleared or not is_cleared(head)]
     heads = [
         head
-        for head in found.heads
+        for head in there
         if (status is None or head.status == status)
         and (agent is None or head.agent == agent)
         and (since is None or head.updated_at >= since)
     ]
     heads.sort(key=lambda head: (head.updated_at, head.id), reverse=True)
-    return Listing(tuple(map(listed, heads[:limit])), len(heads), found.damaged)
+    shown = heads[:limit]
+    newer = tuple(said for head in shown if (said := newer_than_this(head.id, head.format, head.unknown)))
+    return Listing(tuple(map(listed, shown)), len(there), found.damaged, len(found.heads) - len(there), newer)
 
 
 def listed(head: Head) -> Listed:
@@ -101,6 +119,7 @@ def listed(head: Head) -> Listed:
         updated_at=head.updated_at,
         messages=head.messages,
         parent=head.parent,
+        cleared=is_cleared(head),
     )
 
 

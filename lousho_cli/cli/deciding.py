@@ -19,18 +19,14 @@ async def decide(face: Face, order: Any, output: str) -> int:
     """Carries out a decision and gives the exit code: that of the run, or 0 where only the decision was recorded."""
     from lousho_cli.app.deciding import carry_out
     from lousho_cli.cli.render.outlook import say_ahead
-    from lousho_cli.cli.render.progress import RunView
+    from lousho_cli.cli.render.progress import showing
     from lousho_cli.cli.render.run_end import finish
 
-    view = RunView(face, output)
-    try:
+    with showing(face, output) as view:
         decided = await carry_out(order, view.on_event, view.tell, lambda check: say_ahead(face, check))
-    except BaseException:
-        view.stop()
-        raise
-    if decided.went_on:
-        return finish(face, view, decided.ran)
-    view.close()
+        if decided.went_on:
+            return finish(face, view, decided.ran)
+        view.close()
     word = {"approve": "approved", "reject": "rejected", "answer": "answered"}[order.verb]
     face.answer(decided.ran.done, text=lambda: face.out.line(f"{word} {decided.approval_id}"), quiet=decided.approval_id)
     face.err.note(decided.ran.next)

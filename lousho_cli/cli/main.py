@@ -150,6 +150,7 @@ def _failed(error: BaseException, args: list[str], face: Face) -> int:
 
 
 def _usage(error: TyperException, args: list[str], face: Face) -> BaseException:
+    from lousho_cli.cli.usage_errors import sentence
     from lousho_cli.errors import ConfigurationError
 
     context: Any = getattr(error, "ctx", None)
@@ -157,5 +158,4 @@ def _usage(error: TyperException, args: list[str], face: Face) -> BaseException:
     face.json = face.json or "--json" in words  # parsing stopped before it came to the flag
     path = context.command_path if context is not None else "lousho"
     face.command = context.info_name if context is not None and context.parent is not None else face.command
-    message = error.format_message().rstrip(".")
-    return ConfigurationError(message[:1].lower() + message[1:], code="LOUSHO_USAGE", hint=f"See: {path} --help")
+    return ConfigurationError(sentence(error), code="LOUSHO_USAGE", hint=f"See: {path} --help")

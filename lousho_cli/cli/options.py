@@ -52,8 +52,13 @@ class Command(TyperCommand):
         face_of(ctx).command = ctx.info_name
         return super().invoke(ctx)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        # Typer puts braces around what has to be there; here only what may be left out has a mark.
+        return [piece[1:-1] if piece.startswith("{") else piece for piece in super().collect_usage_pieces(ctx)]
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         write_examples(self.examples, face_of(ctx))
+        as_written(self)
         super().format_help(ctx, formatter)
 
 
@@ -67,7 +72,19 @@ class Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         write_examples(self.examples, face_of(ctx))
+        for command in (self, *self.commands.values()):
+            as_written(command)
         super().format_help(ctx, formatter)
+
+
+def as_written(command: Any) -> None:
+    """Keeps Rich from reading markup in a command's help, where ``[secret]`` is a word like any other."""
+    from rich.markup import escape
+
+    for told in (command, *command.params):
+        for field in ("help", "short_help"):
+            if getattr(told, field, None):
+                setattr(told, field, escape(getattr(told, field)))
 
 
 def write_examples(examples: tuple[str, ...], face: Face) -> None:

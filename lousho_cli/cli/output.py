@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from lousho_cli.cli.colour import styled
@@ -127,6 +128,15 @@ class Output:
             return self._stream.fileno() if self._stream is not None else None
         except (OSError, ValueError):
             return None
+
+    @contextmanager
+    def written_to(self, stream: TextIO) -> Iterator[None]:
+        """Writes to another stream while the block runs: a second way to the same place."""
+        before, self._stream = self._stream, stream
+        try:
+            yield
+        finally:
+            self._stream = before
 
     def flush(self) -> None:
         """Hands on what was written. Raises OSError when it can not be written (a full disk)."""

@@ -1,4 +1,4 @@
-"""How wide the columns of a table are on a terminal. Pure."""
+"""How wide a terminal is, and how a table's columns fit into it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GAP = "  "
 
 
 def width_of(environ: Mapping[str, str], descriptor: int | None) -> int:
-    """The width of a terminal: COLUMNS, else what it says itself, else 80. 0 means that it is not known."""
+    """The width of a terminal: COLUMNS, else what it says itself, else 80. A width of 0 is one that is not known."""
     said = environ.get("COLUMNS", "").strip()
     if said.isdecimal() and int(said):
         return int(said)

@@ -53,6 +53,8 @@ def head_of(session: Session) -> Head:
         created_at=session.created_at,
         updated_at=session.updated_at,
         outline=outline,
+        format=session.format,
+        unknown=session.unknown,
     )
 
 
@@ -124,6 +126,8 @@ class _Draft:
     decided: tuple[str, ...]
     created_at: str
     updated_at: str
+    format: int
+    unknown: tuple[str, ...]
 
     def __init__(self, head: Head) -> None:
         self.load(head)
@@ -159,6 +163,7 @@ class _Draft:
 def _created(d: _Draft, record: r.Created, batch: r.Batch) -> None:
     d.agent, d.path, d.harness, d.tenant = record.agent, record.path, record.harness, record.tenant
     d.created_at = d.created_at or batch.at
+    _claimed(d, record, batch)
 
 
 def _forked(d: _Draft, record: r.Forked, batch: r.Batch) -> None:
@@ -169,6 +174,16 @@ def _forked(d: _Draft, record: r.Forked, batch: r.Batch) -> None:
 def _base(d: _Draft, record: r.Base | r.Forked, batch: r.Batch) -> None:
     d.load(head_of(session_from(record.state)))
     d.seq, d.updated_at = batch.seq, batch.at
+    _claimed(d, record, batch)
+
+
+def _claimed(d: _Draft, record: r.Created | r.Forked | r.Base | r.Claimed, _batch: r.Batch) -> None:
+    d.format = max(d.format, record.format)
+
+
+def _foreign(d: _Draft, record: r.Foreign, _batch: r.Batch) -> None:
+    if record.reserved and record.type not in d.unknown:
+        d.unknown = (*d.unknown, record.type)
 
 
 def _cleared(d: _Draft, _record: r.Cleared, _batch: r.Batch) -> None:
@@ -183,6 +198,8 @@ def _cleared(d: _Draft, _record: r.Cleared, _batch: r.Batch) -> None:
             decided=d.decided,
             created_at=d.created_at,
             updated_at=d.updated_at,
+            format=d.format,
+            unknown=d.unknown,
         )
     )
 
@@ -294,7 +311,9 @@ _HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
     r.Created: _created,
     r.Forked: _forked,
     r.Base: _base,
+    r.Claimed: _claimed,
     r.Cleared: _cleared,
+    r.Foreign: _foreign,
     r.InputReceived: _input_received,
     r.InputApplied: _input_applied,
     r.InputRejected: _input_rejected,

@@ -16,6 +16,9 @@ from lousho_cli.domain.records import Batch, Foreign, Record
 from lousho_cli.domain.state import State
 from lousho_cli.errors import StorageError
 
+LINE_BEGINS = b'{"crc":"'
+"""What every line of a log begins with."""
+
 _BODY_AT = len(b'{"crc":"00000000",')
 
 

@@ -58,7 +58,8 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One session in a list. ``seq`` is the last batch it covers; ``id`` is filled in by the store.
 
-    ``messages`` counts all that stands in the transcript or waits behind an unanswered call.
+    ``messages`` counts all that stands in the transcript or waits behind an unanswered call. ``format`` is
+    that of the log, ``unknown`` names the reserved types in it that this version does not know.
     """
 
     id: str = ""
@@ -81,6 +82,8 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     created_at: str = ""
     updated_at: str = ""
     outline: Outline = Outline()
+    format: int = 1
+    unknown: tuple[str, ...] = ()
 
 
 class Post(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -69,3 +69,32 @@ def test_keep_history_keeps_the_ring(lousho: Any, store: Any, trip: Any) -> None
     assert lousho("delete", "trip", "--yes", "--keep-history").code == 0
     assert lousho("history", "trip", "--json").data == before
     assert lousho("show", "trip", "--json").data["messages"] == []
+
+
+def test_what_is_cleared_is_no_session_that_did_not_end(lousho: Any, store: Any, trip: Any) -> None:
+    store("trip", trip())
+    store("other", trip())
+    assert lousho("delete", "trip", "--yes", "--keep-history").code == 0
+    listed = lousho("list")
+    assert "trip " not in listed.out.replace(" trip ", " ")
+    assert "1 of 1 sessions" in listed.err
+    assert "--all" in listed.err
+    assert [session["id"] for session in lousho("list", "--json").data] == ["other"]
+    every = {session["id"]: session for session in lousho("list", "--all", "--json").data}
+    assert every["trip"]["cleared"] is True
+    assert "cleared" not in every["other"]
+    assert "cleared" in lousho("list", "--all").out
+    assert "nothing is pending" in lousho("resume").out + lousho("resume").err
+    assert lousho("resume", "--all", "--json").data == []
+
+
+def test_a_session_of_a_newer_version_is_not_deleted(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    from lousho_cli.domain.records import Foreign
+
+    store("trip", [*trip(), [Foreign("lousho.future", b'{"type":"lousho.future","x":1}')]])
+    before = _bytes(folder)
+    for extra in ((), ("--force",), ("--keep-history",)):
+        ran = lousho("delete", "trip", "--yes", *extra)
+        assert ran.code == 7
+        assert "newer version" in ran.err
+        assert _bytes(folder) == before

@@ -285,3 +285,44 @@ def test_a_pause_kept_for_elsewhere_is_pending_and_no_session(lousho: Any, store
     assert lousho("show", "appr").code == 3
     nothing = lousho("resume")
     assert (nothing.code, "approval-" in nothing.out + nothing.err) == (0, False)
+
+
+def test_list_marks_a_session_of_a_newer_version(lousho: Any, store: Any, trip: Any) -> None:
+    from lousho_cli.domain.records import Foreign
+
+    store("trip", trip())
+    store("late", [*trip(), [Foreign("lousho.future", b'{"type":"lousho.future","x":1}')]])
+    ran = lousho("list", "--json")
+    assert ran.code == 0
+    assert [session["id"] for session in ran.data] != []
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert "late" in warning
+    assert "newer version" in warning
+
+
+def test_list_counts_what_is_there_beside_what_was_asked_for(lousho: Any, store: Any, trip: Any) -> None:
+    store("trip", trip())
+    store("other", trip())
+    assert "0 of 2 sessions" in lousho("list", "--agent", "nope").err
+    assert lousho("list", "--agent", "nope", "--json").data == []
+
+
+def test_diff_names_each_place_of_a_result_and_shows_longer_texts_line_by_line(lousho: Any, store: Any, trip: Any) -> None:
+    store("a", trip(forecast='{"city":"Lisbon","forecast":"sunny","high":24}', answer="One\nSunny\nEnd"))
+    store("b", trip(forecast='{"forecast":"rain","wind":3}', answer="One\nRain\nMuseum\nEnd"))
+    shown = lousho("diff", "a", "b").out
+    assert 'result, city: removed "Lisbon"' in shown
+    assert 'result, forecast: "sunny" -> "rain"' in shown
+    assert "result, high: removed 24" in shown
+    assert "result, wind: added 3" in shown
+    assert "text, from line 2:\n    - Sunny\n    + Rain\n    + Museum\n" in shown
+    assert "\\n" not in shown
+    assert "End" not in shown
+    paths = [change.get("path") for change in lousho("diff", "a", "b", "--json").data["changes"]]
+    assert paths == ["city", "forecast", "high", "wind", None]
+
+
+def test_diff_counts_what_it_does_not_show_of_a_value(lousho: Any, store: Any, trip: Any) -> None:
+    store("a", trip(forecast=json.dumps(list(range(100)))))
+    store("b", trip(forecast=json.dumps(list(range(1, 101)))))
+    assert "and 80 more places in the result of weather" in lousho("diff", "a", "b").out

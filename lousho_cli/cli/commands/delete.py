@@ -13,7 +13,7 @@ from lousho_cli.cli.options import DryRun, Force, Session, Yes
 EXAMPLES = (
     "lousho delete trip                    asks, then removes the session",
     "lousho delete trip --yes              without asking, for scripts",
-    "lousho delete trip --keep-history     keeps its checkpoints; the next message starts over",
+    "lousho delete trip --keep-history     its checkpoints stay (list --all names it); the next message starts over",
 )
 
 

@@ -9,6 +9,7 @@ import typer
 from lousho_cli.cli.exits import Exit
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.options import Address
+from lousho_cli.cli.own_stdout import own_stdout
 from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Format, Interrupted, MaxSteps, Model, NoInput, OnDrift
 
 EXAMPLES = (
@@ -62,7 +63,8 @@ def run(
 async def _fork(face: Face, order: Any, output: str, *, no_input: bool) -> int:
     from lousho_cli.app.forking import fork, look
 
-    ready = await look(order)
+    with own_stdout(face.out):  # it loads the agent, whose module may print
+        ready = await look(order)
     if ready.unrepeatable and not order.flags.yes:
         calls = ", ".join(f"{name} ({call_id})" for call_id, name in ready.unrepeatable)
         if not face.confirm(f"Going on runs calls that must not run twice: {calls}. Go on?", flag="--yes", no_input=no_input):
@@ -88,14 +90,10 @@ async def _fork(face: Face, order: Any, output: str, *, no_input: bool) -> int:
 async def _go_on(face: Face, order: Any, ready: Any, made: Any, output: str) -> int:
     from lousho_cli.app.forking import go_on_with
     from lousho_cli.cli.render.outlook import say_ahead
-    from lousho_cli.cli.render.progress import RunView
+    from lousho_cli.cli.render.progress import showing
     from lousho_cli.cli.render.run_end import finish
 
-    view = RunView(face, output)
-    view.tell(f"{made.forked.session}: forked from step {made.forked.step} of {made.forked.parent}")
-    try:
+    with showing(face, output) as view:
+        view.tell(f"{made.forked.session}: forked from step {made.forked.step} of {made.forked.parent}")
         ran = await go_on_with(made, ready, order, view.on_event, view.tell, lambda check: say_ahead(face, check))
-    except BaseException:
-        view.stop()
-        raise
-    return finish(face, view, ran)
+        return finish(face, view, ran)

@@ -27,7 +27,7 @@ def run(
     agent: AgentName = None,
     limit: Limit = None,
     since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Touched since: 30m, 2h, 3d, or a date.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All of them, however many.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All of them, however many, those with only a history left included.")] = False,
 ) -> None:
     """List the sessions here, newest first."""
     from lousho_cli.app.sessions import list_sessions
@@ -44,12 +44,16 @@ def run(
         limit = TERMINAL_LIMIT
     limit = None if every else limit
     store = face.open_store(create=False)
-    listing = run_now(lambda: list_sessions(store, status=status, agent=agent, since=at, limit=limit))
+    listing = run_now(lambda: list_sessions(store, status=status, agent=agent, since=at, limit=limit, cleared=every))
     for session_id, detail in listing.damaged:
         face.err.warning(f"session {session_id} is damaged: {detail}")
+    for newer in listing.newer:
+        face.err.warning(newer)
     face.answer(
         listing.sessions,
         text=lambda: sessions_table(face.out, listing.sessions),
         quiet=[session.id for session in listing.sessions],
     )
     face.err.note(f"{len(listing.sessions)} of {listing.total} sessions")
+    if listing.cleared:
+        face.err.note(f"{listing.cleared} more with only a history left; --all lists them too")

@@ -9,6 +9,7 @@ import typer
 from lousho_cli.cli.exits import Exit
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.options import MaybeSession
+from lousho_cli.cli.own_stdout import own_stdout
 from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Format, Interrupted, MaxSteps, Model, NoInput, OnDrift
 
 EXAMPLES = (
@@ -51,7 +52,8 @@ def run(
     said = read_all() if text == "-" else text
     order = ResumeOrder(session, said, flags, AgentChoice(agent, tuple(agents or ()), face.store))
     if check:
-        return asyncio.run(_check(face, order))
+        with own_stdout(face.out):  # it loads the agent, whose module may print
+            return asyncio.run(_check(face, order))
     return asyncio.run(_all(face, order, output) if every else _resume(face, order, output))
 
 
@@ -69,18 +71,14 @@ async def _check(face: Face, order: Any) -> int:
 async def _resume(face: Face, order: Any, output: str) -> int:
     from lousho_cli.app.resuming import resume
     from lousho_cli.cli.render.outlook import say_ahead
-    from lousho_cli.cli.render.progress import RunView
+    from lousho_cli.cli.render.progress import showing
     from lousho_cli.cli.render.run_end import finish
 
-    view = RunView(face, output)
-    try:
+    with showing(face, output) as view:
         ran = await resume(order, view.on_event, view.tell, lambda check: say_ahead(face, check))
-    except BaseException:
-        view.stop()
-        raise
-    if ran is None or isinstance(ran, str):
-        return await _nothing_pending(face, ran, order)
-    return finish(face, view, ran)
+        if ran is None or isinstance(ran, str):
+            return await _nothing_pending(face, ran, order)
+        return finish(face, view, ran)
 
 
 async def _nothing_pending(face: Face, session_id: str | None, order: Any) -> int:
@@ -100,13 +98,9 @@ def _nothing(face: Face, done: Any) -> int:
 async def _all(face: Face, order: Any, output: str) -> int:
     from lousho_cli.app.resuming import resume_all
     from lousho_cli.cli.render.outlook import say_ahead
-    from lousho_cli.cli.render.progress import RunView
+    from lousho_cli.cli.render.progress import showing
     from lousho_cli.cli.render.resumed import resumed_all
 
-    view = RunView(face, output)
-    try:
+    with showing(face, output) as view:
         done = await resume_all(order, view.on_event, view.tell, lambda check: say_ahead(face, check))
-    except BaseException:
-        view.stop()
-        raise
-    return resumed_all(face, view, done)
+        return resumed_all(face, view, done)

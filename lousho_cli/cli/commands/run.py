@@ -54,21 +54,16 @@ def run(
     from lousho_cli.app.preparing import RunFlags
     from lousho_cli.app.running import RunOrder
     from lousho_cli.app.running import run as run_agent
-    from lousho_cli.cli.render.progress import RunView
+    from lousho_cli.cli.render.progress import showing
     from lousho_cli.cli.render.run_end import finish
 
     face = face_of(ctx)
-    view = RunView(face, output)
     target, text = _told_apart(target, text)
     text, piped = _with_pipe(face, text)
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
     order = RunOrder(target, text, piped, session, last, input_id, queue, flags, face.store)
-    try:
-        ran = asyncio.run(run_agent(order, view.on_event, view.tell))
-    except BaseException:
-        view.stop()
-        raise
-    return finish(face, view, ran)
+    with showing(face, output) as view:
+        return finish(face, view, asyncio.run(run_agent(order, view.on_event, view.tell)))
 
 
 def _told_apart(target: str | None, text: str | None) -> tuple[str | None, str | None]:

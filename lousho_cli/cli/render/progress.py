@@ -5,13 +5,32 @@ Nothing is called saved before it is. A reader of stdout that goes away ends the
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from lousho_cli.cli.face import Face
+from lousho_cli.cli.own_stdout import own_stdout
 
 ARGUMENTS_WIDTH = 200
 """Characters of a call's arguments that a line shows."""
+
+
+_NOT_FAILED = {"rejected": "rejected", "denied": "denied", "not-run": "not run"}
+"""Kinds of an error result that are no failure of the tool, in words."""
+
+
+@contextmanager
+def showing(face: Face, output: str) -> Iterator[RunView]:
+    """A view of what is run in the block. Code of an agent runs there, so stdout is ours alone."""
+    with own_stdout(face.out):
+        view = RunView(face, output)
+        try:
+            yield view
+        except BaseException:
+            view.stop()
+            raise
 
 
 class RunView:
@@ -30,11 +49,16 @@ class RunView:
             face.json = face.out.compact = True
             self._lines = Lines()
         self._live = face.out.terminal and not face.json and not face.quiet
-        self.streamed = False
+        self._pieces: list[str] = []
+        self._shown = ""
         self._middle_of_line = False
         self._asked: dict[int, str] = {}
         self._tokens = 0
+        self._step: int | None = None
+        self._asking = False
+        self._running: dict[str, str] = {}
         self._spinner: AbstractContextManager[Any] | None = None
+        self._progress: Any = None
         self._broken: OSError | None = None
 
     def on_event(self, event: Any) -> None:
@@ -50,8 +74,12 @@ class RunView:
         except OSError as error:
             self._broken = error
 
+    def has_shown(self, text: str) -> bool:
+        """Whether an answer already stands on the screen."""
+        return bool(self._shown) and self._shown == text
+
     def tell(self, text: str) -> None:
-        """A sentence for the person."""
+        """A sentence for the person. It stays the last line until something else happens."""
         self._rest()
         self._face.err.note(text)
 
@@ -72,13 +100,15 @@ class RunView:
     # What each event shows
 
     def step_start(self, event: Any) -> None:
-        self._doing(f"step {event.step}: the model is asked")
+        self._step, self._asking, self._pieces = event.step, True, []
+        self._spin()
 
     def text_delta(self, event: Any) -> None:
         if self._live:
             self._rest()
             self._face.out.piece(event.data["text"])
-            self._middle_of_line, self.streamed = not event.data["text"].endswith("\n"), True
+            self._pieces.append(event.data["text"])
+            self._middle_of_line = not event.data["text"].endswith("\n")
 
     def step_done(self, event: Any) -> None:
         self._end_line()
@@ -86,32 +116,62 @@ class RunView:
         self._tokens += (used.get("input_tokens") or 0) + (used.get("output_tokens") or 0)
         names = [call["name"] for call in event.data["tool_calls"]]
         self._asked[event.step] = f"calls {', '.join(names)}" if names else "answer"
-        self.streamed = self.streamed and not names
+        self._shown, self._pieces, self._asking = "".join(self._pieces), [], False
+        self._spin()
 
     def step_saved(self, event: Any) -> None:
         step = event.step
-        if step is None or step not in self._asked:
-            return
-        self._rest()
-        self._face.err.note(f"step {step} saved: {self._asked.pop(step)}")
+        if step is not None and step in self._asked:
+            self._note(f"step {step} saved: {self._asked.pop(step)}")
 
     def tool_start(self, event: Any) -> None:
-        self._doing(f"step {event.step}: {event.data.get('name')} is running")
+        self._step = event.step
+        self._running[event.data["id"]] = event.data.get("name") or event.data["id"]
+        self._spin()
+
+    def tool_done(self, event: Any) -> None:
+        self._running.pop(event.data["id"], None)
+        self._spin()
+
+    def tool_error(self, event: Any) -> None:
+        self._running.pop(event.data["id"], None)
+        self._note(f"step {event.step}: {_went_wrong(event.data['content'])}: {event.data.get('name') or event.data['id']}")
 
     def retry(self, event: Any) -> None:
         data = event.data
-        self.tell(f"the model call failed: {data['error']}; retry {data['count']} in {data['wait_ms'] / 1000:g} s")
+        self._note(f"the model call failed: {data['error']}; retry {data['count']} in {data['wait_ms'] / 1000:g} s")
 
     def warning(self, event: Any) -> None:
         self._rest()
         self._face.err.warning(event.data["text"])
+        self._spin()
 
-    def _doing(self, text: str) -> None:
-        tokens = f" ({self._tokens} tokens so far)" if self._tokens else ""
+    def run_done(self, event: Any) -> None:
+        self._asking, self._running = False, {}
+        self._spin()
+
+    def _note(self, text: str) -> None:
+        """A line, and on below it with what is going on."""
         self._rest()
-        if not self._middle_of_line:
-            self._spinner = self._face.err.progress(text + tokens)
-            self._spinner.__enter__()
+        self._face.err.note(text)
+        self._spin()
+
+    def _spin(self) -> None:
+        """The spinner says what is going on; without anything, and in the middle of a line of text, there is none."""
+        if self._running:
+            doing = f"{', '.join(self._running.values())} {'is' if len(self._running) == 1 else 'are'} running"
+        else:
+            doing = "the model is asked" if self._asking else ""
+        if not doing or self._middle_of_line:
+            self._rest()
+            return
+        tokens = f" ({self._tokens} tokens so far)" if self._tokens else ""
+        text = f"step {self._step}: {doing}{tokens}"
+        if self._spinner is None:
+            self._spinner = self._face.err.progress(text)
+            self._progress = self._spinner.__enter__()
+        else:
+            self._progress.update(text)
 
     def _rest(self) -> None:
         """Takes the spinner away: it and a line of text can not share a terminal."""
@@ -126,13 +186,25 @@ class RunView:
             self._face.out.flush()
 
 
+def _went_wrong(content: str) -> str:
+    """What became of a call whose result is an error, in a word or two."""
+    try:
+        kind = json.loads(content)["kind"]
+    except (ValueError, TypeError, KeyError):  # a result in somebody else's form
+        kind = ""
+    return _NOT_FAILED.get(kind, "failed")
+
+
 _SHOWN: dict[str, Any] = {
     "step.start": RunView.step_start,
     "text.delta": RunView.text_delta,
     "step.done": RunView.step_done,
     "step.saved": RunView.step_saved,
     "tool.start": RunView.tool_start,
+    "tool.done": RunView.tool_done,
+    "tool.error": RunView.tool_error,
     "provider.retry": RunView.retry,
     "agent.drift": RunView.warning,
     "warning": RunView.warning,
+    "run.done": RunView.run_done,
 }

@@ -6,6 +6,8 @@ from typing import Any
 
 from lousho_cli.cli.exits import Exit, code_of, code_of_run
 from lousho_cli.cli.face import Face
+from lousho_cli.cli.hostile_text import one_line
+from lousho_cli.cli.output import json_text
 from lousho_cli.cli.render.progress import RunView
 
 _ENDS = {
@@ -23,7 +25,9 @@ def finish(face: Face, view: RunView, ran: Any) -> int:
     if face.json:
         failed = {"error": _failure(face, ran)} if ran.failure is not None else {}
         face.out.document(face.command, {"data": done, **failed, "warnings": face.err.warnings})
-    elif done.text and (face.quiet or not view.streamed):
+    elif face.quiet and done.approval_id is not None:
+        face.out.line(done.approval_id)
+    elif done.text and (face.quiet or not view.has_shown(done.text)):
         face.out.line(done.text)
     face.out.flush()
     talk(face, ran)
@@ -42,10 +46,25 @@ def talk(face: Face, ran: Any) -> None:
     elif done.outcome == "aborted":
         face.err.note("aborted; everything up to here is saved")
     elif done.approval_id is not None:
-        face.err.note(f"session {done.session} waits for a person; see: lousho pending")
+        waits_for(face, done.session, ran.waits)
     elif done.finish_reason in _ENDS:
         face.err.note(_ENDS[done.finish_reason])
-    face.err.note(ran.next)
+    if ran.next:
+        face.err.note(ran.next)
+
+
+def waits_for(face: Face, session: str, waits: Any) -> None:
+    """What a person is to decide: the tool with its arguments, or the question."""
+    if waits is None:
+        face.err.note(f"session {session} waits for a person; see: lousho pending")
+        return
+    tool = "/".join((*waits.path, waits.tool))
+    if waits.question is not None:
+        options = f" [{', '.join(waits.options)}]" if waits.options else ""
+        face.err.note(f"session {session} waits for an answer: {one_line(waits.question)}{options}")
+    else:
+        face.err.note(f"session {session} waits for a person: {tool} {json_text(waits.args)}")
+    face.err.note(f"  id {waits.id}, digest {waits.digest}{f', expires {waits.expires_at}' if waits.expires_at else ''}")
 
 
 def _failure(face: Face, ran: Any) -> dict[str, Any]:

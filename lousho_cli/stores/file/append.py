@@ -25,12 +25,12 @@ def write(claim: FileClaim, batches: Sequence[Batch]) -> None:
             failed write left is closed by the newline that begins the next owner's first line.
     """
     path = f"{claim.folder}/{LOG}"
-    data = _lines(claim, batches)
     try:
         if claim.log_file < 0:
             claim.log_file = open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             # The name may have become that of another log, when this one was deleted since we last looked.
             claim.require()
+        data = _lines(claim, batches)
         written = os.write(claim.log_file, data)
         end = os.lseek(claim.log_file, 0, os.SEEK_CUR)
     except OSError as error:
@@ -45,7 +45,7 @@ def write(claim: FileClaim, batches: Sequence[Batch]) -> None:
 
 def _lines(claim: FileClaim, batches: Sequence[Batch]) -> bytes:
     lines = []
-    if not claim.begun and claim.epoch > 1:
+    if not claim.begun and os.fstat(claim.log_file).st_size:
         lines.append(b"\n")  # closes a line that an earlier owner left torn
     for batch in batches:
         if claim.synced != batch.seq - 1:

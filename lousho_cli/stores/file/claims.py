@@ -165,8 +165,11 @@ def _leave_nothing(claim: FileClaim) -> bool:
     claim that took over from another keeps its folder: the one it replaced, stopped before its first line,
     may still wake, and a number given out again would make it look like an owner.
     """
-    if claim.epoch > 1 or os.listdir(claim.folder) != [os.path.basename(claim.owner_path)]:
-        return False
+    try:
+        if claim.epoch > 1 or os.listdir(claim.folder) != [os.path.basename(claim.owner_path)]:
+            return False
+    except FileNotFoundError:
+        return True  # deleted just now
     _unlink(claim.owner_path)
     try:
         os.rmdir(claim.folder)

@@ -141,7 +141,7 @@ def _one(here: int, folder: str, name: str) -> Head | None:
 
 def _stored(here: int, name: str) -> HeadFile | None:
     try:
-        file = os.open(f"{name}/{HEAD}", os.O_RDONLY | os.O_CLOEXEC, dir_fd=here)
+        file = os.open(f"{name}/{HEAD}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=here)
     except OSError:
         return None
     try:

@@ -10,6 +10,7 @@ share a folder on a disk that ignores case. No file repeats the id: a copied sto
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -160,6 +161,21 @@ def open_file(path: str, flags: int) -> int:
     return file
 
 
+def open_to_read(path: str, dir_fd: int | None = None) -> int:
+    """Opens a file to read it. Never waits: a pipe in its place would, until somebody writes to it.
+
+    Raises:
+        OSError: it can not be read, or is no file.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
+    mode = os.fstat(file).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(file)
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, os.strerror(number) if stat.S_ISDIR(mode) else "not a file", path)
+    return file
+
+
 def write_new(path: str | os.PathLike[str], data: bytes, *, sync: bool = False) -> None:
     """Writes a whole small file.
 
@@ -201,7 +217,7 @@ def read_file(path: str) -> bytes | None:
         OSError: it can not be read.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_to_read(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:

@@ -10,10 +10,11 @@ import os
 
 import msgspec
 
+from lousho_cli.domain.codec import LINE_BEGINS
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import LogRead
-from lousho_cli.stores.file.layout import Layout, read_from, storage_error
+from lousho_cli.stores.file.layout import Layout, open_to_read, read_from, storage_error
 from lousho_cli.stores.file.scan import MARK_BYTES, START, Position, Scan, mark_of, scan
 
 
@@ -87,7 +88,7 @@ def scan_file(path: str, start: Position) -> tuple[Scan, Position | None]:
         OSError: it can not be read.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_to_read(path)
     except (FileNotFoundError, NotADirectoryError):
         return Scan(START), None
     try:
@@ -122,7 +123,7 @@ def position_behind(path: str, place: Position) -> Position | None:
     Raises:
         OSError: it can not be read.
     """
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    file = open_to_read(path)
     try:
         begin = max(place.offset - MARK_BYTES, 0)
         tail = os.pread(file, place.offset - begin, begin)
@@ -134,10 +135,23 @@ def position_behind(path: str, place: Position) -> Position | None:
 
 
 def require_any(found: Scan, path: str) -> None:
-    """Refuses a log in which nothing is valid although bytes are there.
+    """Refuses a log in which nothing is valid although bytes are there, unless they are a first line that was torn.
+
+    Such a line was never acknowledged, so there is no session yet.
 
     Raises:
         StorageError: it is such a log.
+        OSError: it can not be read.
     """
-    if found.size and not found.head:
+    if found.size and not found.head and not (len(found.voids) == 1 and _begins_as_ours(path)):
         raise StorageError(f"{path}: no valid record in {found.size} bytes")
+
+
+def _begins_as_ours(path: str) -> bool:
+    """Whether a file begins as a line of a log does, or as what a power cut may leave of one: nothing but NUL."""
+    file = open_to_read(path)
+    try:
+        data = os.pread(file, MARK_BYTES, 0)
+    finally:
+        os.close(file)
+    return data[: len(LINE_BEGINS)] == LINE_BEGINS[: len(data)] or not data.strip(b"\0")

@@ -228,7 +228,6 @@ async def test_a_log_deleted_before_the_first_line_gets_none(
     async def begin_anew() -> None:
         other = FileStore(place)
         others.append(await other.claim("trip", "here"))
-        await other.append(others[0], [batch(1, 1, r.Note("n", "new"))])
 
     def open_after_sleeping(path: str, flags: int) -> int:
         monkeypatch.undo()
@@ -240,6 +239,7 @@ async def test_a_log_deleted_before_the_first_line_gets_none(
     monkeypatch.setattr(append, "open_file", open_after_sleeping)
     with pytest.raises(OwnershipLostError):
         await store.append(late, [batch(1, 1, r.Note("n", "late"))])
+    await store.append(others[0], [batch(1, 1, r.Note("n", "new"))])
     read = await FileStore(place).read("trip")
     assert [getattr(one.records[0], "text", "") for one in read.batches] == ["new"]
 

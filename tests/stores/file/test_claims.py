@@ -8,10 +8,9 @@ import errno
 import gc
 import json
 import os
-import shutil
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -205,33 +204,45 @@ async def test_a_claim_that_took_over_keeps_the_number(store: FileStore, place: 
 
 
 @pytest.mark.parametrize("what", ["claim", "post"])
-async def test_who_comes_while_an_unused_folder_goes_makes_it_again(place: Path, what: str) -> None:
-    gone = threading.Event()
+async def test_who_finds_an_unused_folder_gone_makes_it_again(store: FileStore, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    real = store.layout.make_session
 
+    def made_and_given_back_by_another(log_id: str) -> str:
+        monkeypatch.undo()
+        folder = real(log_id)
+        os.rmdir(folder)
+        return folder
+
+    monkeypatch.setattr(store.layout, "make_session", made_and_given_back_by_another)
+    if what == "post":
+        await store.post("trip", Post("p", "abort", "now"))
+        assert [post.id for post in await store.inbox("trip")] == ["p"]
+    else:
+        assert (await store.claim("trip", "here")).epoch == 1
+
+
+async def test_a_claimer_whose_file_another_just_tried_tries_again(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claimer that sweeps asks of every file aside whether it is locked, and holds its lock for that moment."""
+
+    def tried_by_another(file: int, how: int) -> None:
+        monkeypatch.undo()
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr("fcntl.flock", tried_by_another)
+    assert (await store.claim("trip", "here")).epoch == 1
+
+
+async def test_two_that_begin_and_leave_at_once_meet_nothing_but_each_other(place: Path) -> None:
     def begin_and_leave() -> None:
-        other = FileStore(place)
-        while not gone.is_set():
-            try:
-                asyncio.run(_claim_and_release(other))
-            except SessionBusyError:
-                continue
-
-    thread = threading.Thread(target=begin_and_leave)
-    thread.start()
-    try:
         store = FileStore(place)
-        for number in range(200):
-            if what == "post":
-                await store.post("trip", Post(f"p{number}", "abort", "now"))
-                assert [post.id for post in await store.inbox("trip")] == [f"p{number}"]
-                await store.discard("trip", [f"p{number}"])
-                shutil.rmtree(place / "sessions/trip", ignore_errors=True)
-            else:
-                with contextlib.suppress(SessionBusyError):
-                    await _claim_and_release(store)
-    finally:
-        gone.set()
-        thread.join()
+        for _ in range(200):
+            with contextlib.suppress(SessionBusyError):
+                asyncio.run(_claim_and_release(store))
+
+    with ThreadPoolExecutor(2) as threads:
+        for ended in [threads.submit(begin_and_leave) for _ in range(2)]:
+            ended.result()
+    assert list((place / "sessions").glob("*/.*")) == []
 
 
 async def _claim_and_release(store: FileStore) -> None:
