@@ -126,7 +126,8 @@ class Log(Protocol):
         """The newest usable snapshot that is not past the log's end, or None. A bad one reads as none."""
 
     async def delete(self, log_id: str) -> bool:
-        """Removes the log with all its caches and posts; False when there was none. Its epochs are never used again.
+        """Removes the log with all its caches and posts; False when there was none. An owner of it can write no more,
+        whatever begins under the same id later.
 
         Raises:
             SessionBusyError: somebody drives it.
