@@ -59,7 +59,8 @@ def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = 
     shown = f"{path.name}:{attribute}" if attribute else path.name
     if not isinstance(value, Mapping):
         what = "is empty" if value is None else "must hold a mapping with name, prompt and provider"
-        raise ConfigurationError(f"{shown} {what}", field="(root)", code=INVALID)
+        hint = "Its fields: lousho schema agent; lousho init writes one that works."
+        raise ConfigurationError(f"{shown} {what}", field="(root)", code=INVALID, hint=hint)
     raw = dict(value)
     given = _take_objects(raw)
     provider = raw.get("provider")
@@ -181,7 +182,7 @@ def _script_issues(provider: Any, folder: Path) -> list[Wrong]:
 
 
 def _python_issues(tools: Any, folder: Path) -> list[Wrong]:
-    """Python tools that can not be loaded. Asked only where something else is wrong, too: else they are loaded once, when they are built."""
+    """Python tools that can not be loaded. Asked only where something else is wrong; else the building of the tools says it."""
     from lousho_cli.app.agent_issues import Wrong
     from lousho_cli.app.python_targets import load_attribute
 

@@ -22,9 +22,10 @@ def read_file(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file} is no valid TOML: {error}", field=str(file)) from error
+        hint = 'Mend it there; a setting is a line such as: store = "sessions"'
+        raise ConfigurationError(f"{file} is no valid TOML: {error}", field=str(file), hint=hint) from error
     except OSError as error:
-        raise ConfigurationError(f"{file} can not be read: {error.strerror}", field=str(file)) from error
+        raise ConfigurationError(f"{file} can not be read: {error.strerror}", field=str(file), hint="Check its permissions.") from error
 
 
 def layers(start: Path) -> list[tuple[str, Path, dict[str, Any]]]:

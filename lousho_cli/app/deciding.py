@@ -16,11 +16,12 @@ from lousho_cli.app.leaving import decided_by, leave
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
-from lousho_cli.app.resuming import Ahead, check_of, suffix_of
+from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.secrets import MASK
 from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.core.answering import expired
 from lousho_cli.domain.approvals import ApprovalDecision
+from lousho_cli.domain.plain import json_text
 from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SessionBusyError
 from lousho_cli.executor.approvals import check_decision, decision_from, record_decision
 from lousho_cli.executor.clock import SYSTEM_CLOCK
@@ -29,6 +30,9 @@ from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.results import result_of
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
+
+_LOOKS, _WATCH_MS = 5, 100
+"""How often, and for how long each time, it is looked whether the owner that took our decision goes on with the run."""
 
 
 class DecisionOrder(msgspec.Struct, frozen=True):
@@ -77,17 +81,40 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
     require_writable(loaded)
     if loaded.session.wait is not None and expired(loaded.session.wait, SYSTEM_CLOCK.now()):
         tell(f"this comes too late: {found.wait.id} expired at {found.wait.expires_at}; the call is not run")
+    tell(_said(order, found))
     prepared = _prepared(loaded, order) if order.resume or order.edited else None
     if order.edited and prepared is not None:
         decision = check_decision(loaded.session, decision, registry_from(prepared.tools))
     if order.resume and prepared is not None:
         for warning in prepared.warnings:
             tell(warning)
-        ahead(check_of(loaded, prepared))
+        say_ahead_of(check_of(_as_decided(loaded, decision), prepared), ahead)
     limit = {} if prepared is None else {"history_limit": prepared.file.durability.history_limit}
     store = open_store(order.choice.store, create=True, **limit)
     assert store is not None, "a store that may be created is always there"
     return await _decide(store, found, decision, prepared, order, listener, tell)
+
+
+def _as_decided(loaded: Loaded, decision: ApprovalDecision) -> Loaded:
+    """The session as it will stand once the decision is in its log, to see what follows from it."""
+    session = loaded.session
+    if session.wait is None:
+        return loaded
+    late = expired(session.wait, SYSTEM_CLOCK.now())
+    known = msgspec.structs.replace(decision, approved=decision.approved and not late, expired=late)
+    decisions = {**session.decisions, session.wait.tool_call_id: known}
+    decided = msgspec.structs.replace(session, wait=None, status="in-progress", decisions=decisions)
+    return msgspec.structs.replace(loaded, session=decided)
+
+
+def _said(order: DecisionOrder, found: Waiting) -> str:
+    """What is being decided, so that a person sees that it is what he means."""
+    wait = found.wait
+    verb = {"approve": "approving", "reject": "rejecting", "answer": "answering"}[order.verb]
+    if wait.question is not None:
+        return f"{verb}: {wait.question}"
+    changed = "; with other arguments than the model's" if order.edited else ""
+    return f"{verb} in {found.session_id}: {wait.tool} {json_text(order.edited[0] if order.edited else wait.args)[0]}{changed}"
 
 
 def _prepared(loaded: Loaded, order: DecisionOrder) -> Prepared:
@@ -132,7 +159,7 @@ async def _decide(
         try:
             if prepared is not None and order.resume:
                 job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
-                ran = await drive(job, lambda signal, job=job: decide(job, decision, signal))  # type: ignore[misc]
+                ran = await drive(job, lambda job, signal: decide(job, decision, signal))
                 return Decided(ran, True, decision.id)
             await record_decision(decision, session_id, checkpoints_of(store), prepared.tools if prepared else None)
             return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
@@ -146,9 +173,25 @@ async def _decide(
             if who != "us":
                 raise _decided_by_another(decision.id) from error
         if who == "us":
+            if prepared is not None and order.resume and not await _goes_on_elsewhere(store, session_id):
+                resumed = ResumeOrder(session_id, None, order.flags, order.choice)
+                return Decided(await go_on(session_id, prepared, resumed, listener, tell), True, decision.id)
             return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
         if who == "another":
             raise _decided_by_another(decision.id)
+
+
+async def _goes_on_elsewhere(store: LogStore, session_id: str) -> bool:
+    """Whether a run goes on without us, or has nothing to go on with. Who only came to decide as well leaves soon."""
+    for _ in range(_LOOKS):
+        driven = await store.owner(session_id) is not None
+        session = await read_session(store, session_id)
+        if session.outcome is not None or session.awaiting:
+            return True
+        if not driven:
+            return False
+        await store.watch(session_id, session.seq, _WATCH_MS)
+    return True
 
 
 def _decided_by_another(approval_id: str) -> NotFoundError:

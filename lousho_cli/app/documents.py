@@ -24,6 +24,8 @@ UNSUPPORTED_FORMAT = "LOUSHO_SPEC_UNSUPPORTED_FORMAT"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 _MOST_BYTES = 50_000_000
+_CHECK_PATH = "Check the path and its permissions; lousho init writes an agent file that works."
+_IS_IT_RIGHT = "Check that it is the right file, and saved as UTF-8 text."
 
 
 def read_document(path: Path, field: str = "") -> Any:
@@ -46,9 +48,11 @@ def read_document(path: Path, field: str = "") -> Any:
     try:
         return _parse_json(text) if path.suffix.lower() == ".json" else _parse_yaml(text)
     except _Unreadable as error:
-        raise ConfigurationError(f"{path.name} can not be read: {error}", field=field, code=INVALID) from None
+        hint = f"Mend it there; it must be {'JSON' if path.suffix.lower() == '.json' else 'YAML'}."
+        raise ConfigurationError(f"{path.name} can not be read: {error}", field=field, code=INVALID, hint=hint) from None
     except RecursionError:
-        raise ConfigurationError(f"{path.name} is nested too deeply", field=field, code=INVALID) from None
+        hint = "Write it with fewer levels."
+        raise ConfigurationError(f"{path.name} is nested too deeply", field=field, code=INVALID, hint=hint) from None
 
 
 class _Unreadable(Exception):
@@ -59,15 +63,17 @@ def _text(path: Path, field: str) -> str:
     try:
         if not path.is_file():
             what = "is no file" if path.exists() else "does not exist"
-            raise ConfigurationError(f"{path} {what}", field=field, code=NOT_FOUND)
+            raise ConfigurationError(f"{path} {what}", field=field, code=NOT_FOUND, hint=_CHECK_PATH)
         if path.stat().st_size > _MOST_BYTES:
-            raise ConfigurationError(f"{path.name} is larger than 50 MB", field=field, code=INVALID)
+            raise ConfigurationError(f"{path.name} is larger than 50 MB", field=field, code=INVALID, hint=_IS_IT_RIGHT)
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path.name} is not UTF-8 text: byte {error.start}", field=field, code=INVALID) from None
+        raise ConfigurationError(
+            f"{path.name} is not UTF-8 text: byte {error.start}", field=field, code=INVALID, hint=_IS_IT_RIGHT
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"{path} can not be read: {reason}", field=field, code=NOT_FOUND) from None
+        raise ConfigurationError(f"{path} can not be read: {reason}", field=field, code=NOT_FOUND, hint=_CHECK_PATH) from None
 
 
 def _parse_json(text: str) -> Any:

@@ -5,7 +5,10 @@ Signals, approvals given in advance, the result as it is shown, and the command 
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,11 +19,21 @@ from lousho_cli.app.preparing import Prepared, RunFlags
 from lousho_cli.app.results import PendingItem, RunDone, RunFailure, usage_of
 from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
-from lousho_cli.app.wiring import approvals_of, checkpoints_of
-from lousho_cli.errors import DamagedLogError, PropagatingToolError, ProviderError, SDKError, SessionAwaitingApprovalError, StorageError
+from lousho_cli.app.wiring import approvals_of, checkpoints_of, locate_store
+from lousho_cli.domain import records as r
+from lousho_cli.errors import (
+    ConfigurationError,
+    DamagedLogError,
+    OwnershipLostError,
+    PropagatingToolError,
+    ProviderError,
+    SDKError,
+    SessionAwaitingApprovalError,
+    StorageError,
+)
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.approvals import resume_after_approval
-from lousho_cli.executor.events import Listener
+from lousho_cli.executor.events import Event, Listener
 from lousho_cli.executor.results import RunResult, result_of
 from lousho_cli.executor.session_log import newer_version
 from lousho_cli.ports.log_store import LogStore
@@ -64,7 +77,26 @@ class Ran(msgspec.Struct, frozen=True):
     waits: PendingItem | None = None
 
 
-Start = Callable[[AbortSignal], Awaitable[RunResult]]
+Start = Callable[[Job, AbortSignal], Awaitable[RunResult]]
+"""Begins a job, given as it is to be driven: its listener may have become another."""
+
+
+class _Running:
+    """The tools that run, by what the events say; hands each event on."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._names: dict[str, str] = {}
+
+    def __call__(self, event: Event) -> None:
+        if event.type == "tool.start":
+            self._names[event.data["id"]] = event.data.get("name") or event.data["id"]
+        elif event.type in ("tool.done", "tool.error"):
+            self._names.pop(event.data["id"], None)
+        self._listener(event)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names.values())
 
 
 async def drive(job: Job, start: Start) -> Ran:
@@ -75,22 +107,58 @@ async def drive(job: Job, start: Start) -> Ran:
     """
     controller = AbortController()
     failure: Exception | None = None
-    with watching(controller, job.tell) as caught:
+    running = _Running(job.listener)
+    job = msgspec.structs.replace(job, listener=running)
+    with watching(controller, job.tell, running.names, lambda: following(job, f"lousho resume {job.session_id}")) as caught:
         try:
             result = await _with_approvals(job, start, controller)
         except (ProviderError, PropagatingToolError) as error:
             failure = error
             result = result_of(job.session_id, await read_session(job.store, job.session_id))
+        except OwnershipLostError as error:
+            raise await _lost_to(job, error) from error
         except StorageError as error:
-            error.hint = error.hint or f"What was saved stands; go on with: lousho resume {job.session_id}{job.suffix}"
+            error.hint = await _what_to_do(job, error.hint)
             raise
     return await ran_of(job, result, failure, caught)
+
+
+async def _lost_to(job: Job, error: OwnershipLostError) -> OwnershipLostError:
+    """The error with who has the session: its owner, or where that one has left already, who wrote to it last."""
+    with suppress(StorageError):
+        owner = await job.store.owner(job.session_id)
+        if owner is not None and (owner.host, owner.pid) != (socket.gethostname(), os.getpid()):
+            return OwnershipLostError(job.session_id, owner.describe(), hint=_LOST)
+        for batch in reversed((await job.store.read(job.session_id)).batches):
+            for record in batch.records:
+                if isinstance(record, r.Claimed):
+                    last = f"an owner on {record.host} since {batch.at}, which has left by now"
+                    return OwnershipLostError(job.session_id, last, hint=_LOST)
+    return error
+
+
+_LOST = "It was taken over from here; what was saved before stands. See: lousho list"
+
+
+async def _what_to_do(job: Job, hint: str) -> str:
+    """What to do about a store that failed: what it says itself, and the command that goes on where there is something to go on with."""
+    with suppress(StorageError):
+        if await job.store.head(job.session_id) is not None:
+            command = following(job, f"lousho resume {job.session_id}")
+            return f"{hint or 'What was saved stands.'} Go on with: {command}"
+    return hint or "Nothing was saved. Check the store: its path, its permissions and the free space."
+
+
+def following(job: Job, command: str) -> str:
+    """A command that goes on from here, with all it needs; empty where the store ends with this process."""
+    _, named, url = job.suffix.rpartition(" --store ")
+    return "" if (url if named else locate_store().url) == "memory:" else command + job.suffix
 
 
 async def _with_approvals(job: Job, start: Start, controller: AbortController) -> RunResult:
     """Runs, and with ``--yes`` approves each call that comes to wait."""
     try:
-        result = await start(controller.signal)
+        result = await start(job, controller.signal)
     except SessionAwaitingApprovalError as error:
         if not job.flags.yes or error.kind != "tool":
             raise
@@ -123,7 +191,7 @@ async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught:
     done = done_of(result, failure)
     return Ran(
         done=done,
-        next=next_command(done, waits) + job.suffix,
+        next=following(job, next_command(done, waits)),
         failure=failure,
         interrupted=caught.interrupted,
         stopped=caught.stopped and done.status == "in-progress" and done.outcome is None,
@@ -180,6 +248,18 @@ def _notified(job: Job, done: RunDone, waits: PendingItem | None) -> tuple[str, 
     else:
         return ()
     return notify(commands, item, job.prepared.file.folder)
+
+
+def check_input(text: str) -> str:
+    """An input that says something.
+
+    Raises:
+        ConfigurationError: it is blank.
+    """
+    if text.strip():
+        return text
+    hint = "Say something, or leave it out."
+    raise ConfigurationError("the input is blank", field="input", code="LOUSHO_CONFIG_MISSING_INPUT", hint=hint)
 
 
 def require_writable(loaded: Loaded) -> None:

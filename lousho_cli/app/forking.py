@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from lousho_cli.app.agents import AgentChoice, find_agent
-from lousho_cli.app.driving import Ran, Tell, require_writable
+from lousho_cli.app.driving import Ran, Tell, check_input, require_writable
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import Forked
-from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, suffix_of
+from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.core.addresses import parse_address
@@ -75,6 +75,8 @@ async def look(order: ForkOrder) -> Ready:
     if order.new_id is not None:
         check_session_id(order.new_id)
     step = _step(order)
+    if isinstance(said := order.patch.get("append_input"), str):
+        check_input(said)
     loaded = await load(store, source)
     require_writable(loaded)
     preview = await fork_preview(source, step, checkpoints_of(store), order.patch)
@@ -98,9 +100,10 @@ def _step(order: ForkOrder) -> str:
 
 def _unrepeatable(session: Session, prepared: Prepared) -> tuple[tuple[str, str], ...]:
     facts = prepared.facts
+    found = outlook(session, facts)
     return tuple(
         (call.id, call.name)
-        for call in outlook(session, facts).will_run
+        for call in (*found.will_run, *found.may_ask, *found.will_ask, *found.behind)  # an approval lets the rest run
         if call.name in facts.tools and effective_replay(facts.tools[call.name], facts.policy, session.run.replay) == "never"
     )
 
@@ -126,7 +129,7 @@ async def go_on_with(made: Fork, ready: Ready, order: ForkOrder, listener: Liste
     """Goes on with a fork that was just made. Raises as ``AgentExecutor.execute``."""
     assert ready.prepared is not None, "a fork that is to run was looked at with its agent"
     loaded: Loaded = await load(ready.store, made.forked.session)
-    ahead(check_of(loaded, ready.prepared))
+    say_ahead_of(check_of(loaded, ready.prepared), ahead)
     for warning in ready.prepared.warnings:
         tell(warning)
     resume = ResumeOrder(made.forked.session, None, order.flags, order.choice)

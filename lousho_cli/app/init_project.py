@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lousho_cli.errors import ConfigurationError
+from lousho_cli.errors import ConfigurationError, StorageError
+
+NOT_WRITTEN = "LOUSHO_SYSTEM_ERROR"
 
 _AGENT = """\
 # An agent that runs without a network and without a key: its answers are written below.
@@ -54,13 +56,16 @@ def init_project(folder: Path) -> list[Path]:
         the files written.
 
     Raises:
-        ConfigurationError: one of the files is there already (nothing is written then), or one can not be written.
+        ConfigurationError: one of the files is there already, or the folder is a file; nothing is written then.
+        StorageError: one can not be written.
     """
     there = [name for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
     if there:
         raise ConfigurationError(
             f"{folder} already has {' and '.join(there)}", field="dir", hint="Choose another folder, or move them away first."
         )
+    if folder.exists() and not folder.is_dir():
+        raise ConfigurationError(f"{folder} is no folder", field="dir", hint="Choose another name.")
     written = []
     try:
         for name, text in FILES.items():
@@ -70,5 +75,6 @@ def init_project(folder: Path) -> list[Path]:
                 file.write(text)
             written.append(path)
     except OSError as error:
-        raise ConfigurationError(f"{error.filename or folder} can not be written: {error.strerror}", field="dir") from error
+        hint = "Choose another folder, or check its permissions and the free space."
+        raise StorageError(f"{error.filename or folder} can not be written: {error.strerror}", code=NOT_WRITTEN, hint=hint) from error
     return written

@@ -9,6 +9,8 @@ from typing import Any
 
 from lousho_cli.errors import ConfigurationError
 
+_A_FILE = "Name a file with JSON in UTF-8 that is there, or - for standard input."
+
 
 def read_json(text: str, field: str, folder: Path) -> Any:
     """The value of ``text``, which is JSON, ``@FILE`` or ``@-`` for standard input.
@@ -48,6 +50,6 @@ def read_text(name: str, field: str, folder: Path) -> str:
             return sys.stdin.read() if sys.stdin is not None else ""
         return (folder / Path(name).expanduser()).read_text("utf-8")
     except OSError as error:
-        raise ConfigurationError(f"{field}: {name} can not be read: {error.strerror or error}", field=field) from None
+        raise ConfigurationError(f"{field}: {name} can not be read: {error.strerror or error}", field=field, hint=_A_FILE) from None
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{field}: {name} is not UTF-8 text", field=field) from None
+        raise ConfigurationError(f"{field}: {name} is not UTF-8 text", field=field, hint=_A_FILE) from None

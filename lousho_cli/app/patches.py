@@ -27,12 +27,14 @@ def read_patch(
     if patch is not None:
         read = parse_json(read_text(patch, "--patch", folder), "--patch")
         if not isinstance(read, dict):
-            raise ConfigurationError("--patch must hold an object", field="--patch")
+            hint = "Its keys are tool_result, append_input, business_state and messages; any of them may be left out."
+            raise ConfigurationError("--patch must hold an object", field="--patch", hint=hint)
         change |= read
     if messages is not None:
         change["messages"] = parse_json(read_text(messages, "--messages", folder), "--messages")
     if not isinstance(change.get("messages", []), list):
-        raise ConfigurationError("messages must be a list", field="messages")
+        hint = 'Give a list such as [{"role": "user", "content": "Plan my trip"}]; lousho show SESSION --json has that of a session.'
+        raise ConfigurationError("messages must be a list", field="messages", hint=hint)
     if business_state is not None:
         change["business_state"] = read_json(business_state, "--business-state", folder)
     if tool_results:

@@ -68,7 +68,7 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
     """
     refuse_unsupported(file)
     settings = load_settings()
-    model = flags.model or settings.model
+    model = settings.model if flags.model is None else _named(flags.model)
     unfinished = session is not None and session.exists and not session.ended
     recorded = session.run.max_steps if session is not None and unfinished else None
     provider = build_provider(file, model)
@@ -94,6 +94,14 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
         },
         warnings=_warnings(file),
     )
+
+
+def _named(model: str) -> str:
+    """What ``--model`` said, where it names a provider too: a bare name would be taken by whichever provider there is."""
+    if "/" in model:
+        return model
+    hint = "Write it as provider/model, such as openai/gpt-5-mini."
+    raise ConfigurationError(f"--model {model!r} names no provider", field="model", code="LOUSHO_USAGE", hint=hint)
 
 
 def refuse_unsupported(file: AgentFile) -> None:

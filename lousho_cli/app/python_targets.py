@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
 import traceback
 from hashlib import sha256
@@ -46,7 +47,8 @@ def attribute_of(module: ModuleType, name: str, field: str) -> Any:
     except AttributeError:
         near = nearest(name, [known for known in vars(module) if not known.startswith("_")])
         told = f"; did you mean {near}?" if near else ""
-        raise ConfigurationError(f"{field}: {_shown(module)} has no {name}{told}", field=field, code=INVALID) from None
+        hint = f"Name what is in it after a colon: {_shown(module)}:NAME."
+        raise ConfigurationError(f"{field}: {_shown(module)} has no {name}{told}", field=field, code=INVALID, hint=hint) from None
 
 
 def load_module(path: Path, field: str) -> ModuleType:
@@ -57,13 +59,14 @@ def load_module(path: Path, field: str) -> ModuleType:
     """
     path = path.absolute()
     if not path.is_file():
-        raise ConfigurationError(f"{field}: {path} does not exist", field=field, code=NOT_FOUND)
+        hint = "Check the path; what stands in an agent file starts from the folder of that file."
+        raise ConfigurationError(f"{field}: {path} does not exist", field=field, code=NOT_FOUND, hint=hint)
     name = f"lousho_agent_{path.stem}_{sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{field}: {path.name} is no Python file", field=field, code=INVALID)
+        raise ConfigurationError(f"{field}: {path.name} is no Python file", field=field, code=INVALID, hint="Its name must end in .py.")
     module = importlib.util.module_from_spec(spec)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
@@ -72,7 +75,8 @@ def load_module(path: Path, field: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file does when it is run
         del sys.modules[name]
-        raise ConfigurationError(f"{field}: {path.name} {_what_happened(error, path)}", field=field, code=INVALID) from None
+        hint = f"Mend the file; this shows more: {Path(sys.executable).name} {shlex.quote(path.name)}"
+        raise ConfigurationError(f"{field}: {path.name} {_what_happened(error, path)}", field=field, code=INVALID, hint=hint) from None
     return module
 
 

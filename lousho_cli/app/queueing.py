@@ -20,6 +20,7 @@ from lousho_cli.errors import InputRejectedError, SessionBusyError
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.events import Event
 from lousho_cli.executor.results import RunResult, result_of
 
 
@@ -40,9 +41,29 @@ async def queue(job: Job, text: str, input_id: str | None) -> Ran:
         if rests:
             return await _ran(job, follower, input_id, caught)
         try:
-            return await drive(job, lambda signal: _take_up(job, signal))
+            return await drive(silent_while_busy(job), _take_up)
         except SessionBusyError:
             continue  # somebody else was quicker, and will take it up
+
+
+def silent_while_busy(job: Job) -> Job:
+    """The same job, for one that may find another owner: the events of a run that could not begin are kept back.
+
+    They come with the first event of a run that did begin; where none does, nobody misses them.
+    """
+    kept: list[Event] | None = []
+
+    def listener(event: Event) -> None:
+        nonlocal kept
+        if kept is not None:
+            kept.append(event)
+            if event.type in ("error", "run.done"):
+                return
+        events, kept = kept or [event], None
+        for one in events:
+            job.listener(one)
+
+    return msgspec.structs.replace(job, listener=listener)
 
 
 async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> bool:

@@ -71,6 +71,24 @@ class RunDone(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     error: RunFailure | None = None
 
 
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
+    """An error as JSON has it."""
+
+    code: str
+    message: str
+    hint: str
+    retryable: bool
+    session: str | None
+    step: int | None
+
+
+class NotResumed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A session that ``resume --all`` could not go on with."""
+
+    session: str
+    error: ErrorBody
+
+
 class Forked(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A fork that was made."""
 
@@ -80,7 +98,12 @@ class Forked(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What resuming a session would do. ``again``: those of ``will_run`` that had been started before."""
+    """What resuming a session would do.
+
+    again: those of ``will_run`` and ``may_ask`` that had been started before. may_ask: calls that run unless their tool,
+    or one in front of them, wants a person to decide. will_ask: the call that a person must decide on;
+    behind: those that wait for that decision. driven_by: who drives it now, in words.
+    """
 
     session: str
     verdict: Literal["missing-tool", "drift", "in-doubt", "needs-person", "safe"]
@@ -91,6 +114,10 @@ class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     approval_id: str | None = None
     missing_tools: tuple[str, ...] = ()
     again: tuple[ToolCall, ...] = ()
+    may_ask: tuple[ToolCall, ...] = ()
+    will_ask: tuple[ToolCall, ...] = ()
+    behind: tuple[ToolCall, ...] = ()
+    driven_by: str | None = None
     nothing_pending: bool = False
 
 

@@ -8,13 +8,13 @@ from typing import Literal
 import msgspec
 
 from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
-from lousho_cli.app.driving import Job, Ran, Tell, done_of, drive, require_writable
+from lousho_cli.app.driving import Job, Ran, Tell, check_input, done_of, drive, require_writable
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import ResumeCheck, RunDone
 from lousho_cli.app.sessions import find_session, is_cleared, read_heads
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
-from lousho_cli.core.resuming import Outlook, Verdict, outlook
+from lousho_cli.core.resuming import Outlook, Prospect, outlook
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import AmbiguousError, SDKError
@@ -28,7 +28,7 @@ from lousho_cli.ports.log_store import LogStore
 Ahead = Callable[[ResumeCheck], None]
 """Is told what is going to happen, before it does."""
 
-_VERDICTS: dict[Verdict, Literal["missing-tool", "drift", "in-doubt", "needs-person", "safe"]] = {
+_VERDICTS: dict[Prospect, Literal["missing-tool", "drift", "in-doubt", "needs-person", "safe"]] = {
     "missing-tool": "missing-tool",
     "drift": "drift",
     "in-doubt": "in-doubt",
@@ -66,6 +66,8 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
         ConfigurationError: its agent can not be found or used.
         SDKError: as ``AgentExecutor.execute``.
     """
+    if order.text is not None:
+        check_input(order.text)
     store = open_store(order.choice.store, create=False)
     session_id = await which(store, order.session)
     if store is None or session_id is None:
@@ -77,7 +79,7 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
     prepared = _prepared(loaded, order)
     for warning in prepared.warnings:
         tell(warning)
-    ahead(check_of(loaded, prepared))
+    say_ahead_of(check_of(loaded, prepared), ahead)
     return await go_on(loaded.id, prepared, order, listener, tell)
 
 
@@ -86,7 +88,13 @@ async def go_on(session_id: str, prepared: Prepared, order: ResumeOrder, listene
     store = open_store(order.choice.store, create=True, history_limit=prepared.file.durability.history_limit)
     assert store is not None, "a store that may be created is always there"
     job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
-    return await drive(job, lambda signal: _execute(job, order, signal))
+    return await drive(job, lambda job, signal: _execute(job, order, signal))
+
+
+def say_ahead_of(found: ResumeCheck, ahead: Ahead) -> None:
+    """Tells what is going to happen, unless it is going to be refused."""
+    if found.verdict not in ("missing-tool", "drift"):
+        ahead(found)
 
 
 def suffix_of(choice: AgentChoice) -> str:
@@ -103,11 +111,29 @@ async def check(order: ResumeOrder) -> ResumeCheck | None:
     """
     store = open_store(order.choice.store, create=False)
     session_id = await which(store, order.session)
-    if store is None or session_id is None:
-        return None
+    return None if store is None or session_id is None else await _check(store, session_id, order)
+
+
+async def check_all(order: ResumeOrder) -> list[ResumeCheck | Failed]:
+    """What ``resume_all`` would do, session by session; one that can not be looked at holds up no other."""
+    store = open_store(order.choice.store, create=False)
+    found: list[ResumeCheck | Failed] = []
+    if store is None:
+        return found
+    for head in await _to_go_on(store):
+        try:
+            found.append(await _check(store, head.id, order))
+        except SDKError as error:
+            found.append(Failed(head.id, error))
+    return found
+
+
+async def _check(store: LogStore, session_id: str, order: ResumeOrder) -> ResumeCheck:
     loaded = await load(store, session_id)
     require_writable(loaded)
-    return check_of(loaded, _prepared(loaded, order))
+    owner = await store.owner(session_id)
+    found = check_of(loaded, _prepared(loaded, order))
+    return msgspec.structs.replace(found, driven_by=owner.describe() if owner is not None else None)
 
 
 async def resume_all(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahead) -> list[Ran | Failed]:
@@ -119,8 +145,8 @@ async def resume_all(order: ResumeOrder, listener: Listener, tell: Tell, ahead: 
     if store is None:
         return []
     done: list[Ran | Failed] = []
-    for head in sorted(await _unfinished(store), key=lambda head: head.updated_at):
-        if head.outcome in ("failed", "aborted") or await store.owner(head.id) is not None:
+    for head in await _to_go_on(store):
+        if await store.owner(head.id) is not None:
             continue
         try:
             ran = await resume(msgspec.structs.replace(order, session=head.id, text=None), listener, tell, ahead)
@@ -146,6 +172,12 @@ async def which(store: LogStore | None, name: str | None) -> str | None:
     if len(ids) > 1:
         raise AmbiguousError(f"{len(ids)} sessions did not end", kept=ids, hint=f"Name one: {', '.join(ids)}; or use --all.")
     return ids[0] if ids else None
+
+
+async def _to_go_on(store: LogStore) -> list[Head]:
+    """Those that ``--all`` means, oldest first."""
+    heads = [head for head in await _unfinished(store) if head.outcome not in ("failed", "aborted")]
+    return [head for head in sorted(heads, key=lambda head: head.updated_at) if await store.owner(head.id) is None]
 
 
 async def _unfinished(store: LogStore) -> list[Head]:
@@ -174,6 +206,9 @@ def check_of(loaded: Loaded, prepared: Prepared) -> ResumeCheck:
         will_run=found.will_run,
         again=found.again,
         in_doubt=found.in_doubt,
+        may_ask=found.may_ask,
+        will_ask=found.will_ask,
+        behind=found.behind,
         drift=found.drift,
         first_request_tokens=_first_request(session, found),
         approval_id=session.wait.id if session.wait else None,

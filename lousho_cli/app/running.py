@@ -12,7 +12,7 @@ from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
 from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import RunFlags, prepare
-from lousho_cli.app.queueing import queue
+from lousho_cli.app.queueing import queue, silent_while_busy
 from lousho_cli.app.sessions import head_of, not_found, read_heads
 from lousho_cli.app.targets import Target, resolve_target
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, current_folder, open_store
@@ -64,6 +64,8 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
         tell(target.notice)
     file = target.agent
     text = _input(order, file)
+    if order.input_id is not None and not order.input_id.strip():
+        raise ConfigurationError("--input-id is empty", field="--input-id", code="LOUSHO_USAGE", hint="Give an id, or leave it out.")
     prepared = prepare(file, order.flags, before)
     for warning in prepared.warnings:
         tell(warning)
@@ -74,7 +76,7 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
     if session_id is None:
         return await _run_new(job, order, text)
     try:
-        return await drive(job, lambda signal: _execute(job, order, text, signal))
+        return await drive(silent_while_busy(job) if order.queue else job, lambda job, signal: _execute(job, order, text, signal))
     except OwnershipLostError:
         raise
     except SessionBusyError:
@@ -115,11 +117,9 @@ def _target(order: RunOrder, session_id: str | None, before: Session | None) -> 
 
 
 def _input(order: RunOrder, file: AgentFile) -> str:
-    parts = [part for part in (order.text, order.piped) if part]
-    text = "\n\n".join(parts) if parts else file.first_input
-    if order.text == "" and not order.piped:
-        text = None
-    if not text:
+    parts = [part for part in (order.text, order.piped) if part and part.strip()]
+    text = "\n\n".join(parts) if parts else (file.first_input if order.text is None else None)
+    if not text or not text.strip():
         raise ConfigurationError(
             f"{file.name} was given nothing to do",
             field="input",
@@ -134,7 +134,7 @@ async def _run_new(job: Job, order: RunOrder, text: str) -> Ran:
     async for candidate in _free_ids(job.store, slug(job.prepared.file.name)):
         one = msgspec.structs.replace(job, session_id=candidate)
         try:
-            return await drive(one, lambda signal, one=one: _execute(one, order, text, signal, create=True))  # type: ignore[misc]
+            return await drive(one, lambda job, signal: _execute(job, order, text, signal, create=True))
         except OwnershipLostError:
             raise
         except SessionBusyError:

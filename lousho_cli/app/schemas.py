@@ -7,9 +7,10 @@ from typing import Any
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import NotFoundError
 
-_RUN_LIKE = ("run", "resume", "approve", "reject", "answer")
-_DATA = ("list", "pending", "history", "show", "fork", "diff", "resume-check", "fsck", "delete", "doctor", "config", "follow")
-NAMES = tuple(sorted((*_RUN_LIKE, *_DATA, "agent", "envelope", "error")))
+_RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
+_DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort")
+_FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run"}
+NAMES = tuple(sorted({*_RUN_LIKE, *_DATA, *_FLAGS, "agent", "envelope", "error"}))
 """What ``schema_of`` knows."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -33,19 +34,31 @@ def schema_of(name: str) -> dict[str, Any]:
         return agent_file_json_schema()
     if name in ("envelope", "error"):
         return {"$schema": _DIALECT, **(_ENVELOPE if name == "envelope" else _ERROR)}
+    title = "a line of lousho follow --json" if name == "follow" else f"data of lousho {_FLAGS.get(name, name)} --json"
+    return {"$schema": _DIALECT, "title": title, **_made(name)}
+
+
+def _made(name: str) -> dict[str, Any]:
     import msgspec
 
-    title = "a line of lousho follow --json" if name == "follow" else f"data of lousho {name.replace('-check', ' --check')} --json"
-    schema: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(_type_of(name))))  # plain JSON: no tuples
-    return {"$schema": _DIALECT, "title": title, **schema}
+    from lousho_cli.app.results import NotResumed, RunDone
+
+    if name == "resume-all":
+        either, types = msgspec.json.schema_components([RunDone, NotResumed], ref_template="#/$defs/{name}")
+        schema: Any = {"type": "array", "items": {"anyOf": list(either)}, "$defs": types}
+    else:
+        schema = msgspec.json.schema(_type_of(name))
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))  # plain JSON: no tuples
+    return plain
 
 
 def _type_of(name: str) -> Any:
-    from lousho_cli.app import checking, comparing, config, deleting, doctor, following, histories, results, sessions, showing
+    from lousho_cli.app import aborting, checking, comparing, config, deleting, doctor, following, histories, results, sessions, showing
 
     if name in _RUN_LIKE:
         return results.RunDone
     types: dict[str, Any] = {
+        "abort": aborting.Aborted,
         "list": list[sessions.Listed],
         "pending": list[results.PendingItem],
         "history": list[histories.HistoryEntry],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lousho_cli.executor.abort import AbortController
@@ -35,25 +35,36 @@ class Caught:
 
 
 @contextmanager
-def watching(controller: AbortController, told: Callable[[str], None] = lambda text: None) -> Iterator[Caught]:
+def watching(
+    controller: AbortController,
+    told: Callable[[str], None] = lambda text: None,
+    running: Callable[[], Sequence[str]] = tuple,
+    goes_on: Callable[[], str] = str,
+) -> Iterator[Caught]:
     """Fires ``controller`` when a signal comes while the block runs.
 
     Args:
         told: gets a sentence about what is happening, for the person.
+        running: the names of the tools that run, which are waited for.
+        goes_on: the command that goes on from here, for who leaves at once; empty where none can.
     """
     caught = Caught()
 
     def interrupt() -> None:
         if caught.signal is not None:
+            if following := goes_on():
+                told(following)
             os._exit(INTERRUPTED_CODE)
         caught.signal = signal.SIGINT
-        told("stopping; what runs is cancelled. Ctrl-C again leaves at once")
+        names = ", ".join(running())
+        told(f"stopping; {f'waits up to 5 s for: {names}' if names else 'what runs is cancelled'}. Ctrl-C again leaves at once")
         controller.abort()
 
     def stop(number: int) -> None:
         if caught.signal is None:
             caught.signal = number
-            told("stopping; what runs may end for up to 5 s, and the run goes on later")
+            names = ", ".join(running())
+            told(f"stopping; {f'waits up to 5 s for: {names}, and ' if names else ''}the run goes on later")
             controller.stop()
 
     handlers: dict[int, Callable[[], None]] = {

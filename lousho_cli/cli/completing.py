@@ -8,27 +8,62 @@ from typing import Any
 Offer = list[tuple[str, str]]
 
 
+MOST_BATCHES = 50
+"""So many batches of a session are offered behind its ``#``, the newest."""
+
+
 def complete_sessions(ctx: Any, args: list[str], incomplete: str) -> Offer:
-    """Session ids, each with its status."""
+    """Session ids, each with its status, newest first."""
     return _offer(ctx, lambda head: [(head.id, head.status)])
 
 
 def complete_addresses(ctx: Any, args: list[str], incomplete: str) -> Offer:
-    """Session ids and, once one is written with its ``@``, its steps."""
-    if "@" not in incomplete:
-        return complete_sessions(ctx, args, incomplete)
-    name = incomplete.partition("@")[0]
-    return _offer(ctx, lambda head: [(f"{head.id}@{step}", "step") for step in range(1, head.step + 1)] if head.id == name else [])
+    """Session ids and, once one is written with its ``@`` or ``#``, its steps or the batches of its log, newest first."""
+    name, at, _ = incomplete.partition("@")
+    if at:
+        return _offer(ctx, lambda head: [(f"{head.id}@{step}", "step") for step in range(head.step, 0, -1)] if head.id == name else [])
+    name, hash_, _ = incomplete.partition("#")
+    if hash_:
+        return _offer(ctx, lambda head: [(f"{head.id}#{seq}", "batch") for seq in _newest(head.seq)] if head.id == name else [])
+    return complete_sessions(ctx, args, incomplete)
 
 
 def complete_approvals(ctx: Any, args: list[str], incomplete: str) -> Offer:
-    """Ids of what waits for a person, each with its tool and session."""
-    return _offer(ctx, lambda head: [(head.waits_for.id, f"{head.waits_for.tool} in {head.id}")] if head.waits_for else [], pauses=True)
+    """Ids of what waits for a person, each with its tool and session; for ``answer`` only what asks for an answer."""
+    asks = getattr(ctx, "info_name", None) == "answer"
+
+    def waiting(head: Any) -> Offer:
+        wait = head.waits_for
+        if wait is None or (asks and wait.kind not in ("question", "secret")):
+            return []
+        return [(wait.id, f"{wait.tool} in {head.id}")]
+
+    return _offer(ctx, waiting, pauses=True)
 
 
 def complete_agents(ctx: Any, args: list[str], incomplete: str) -> Offer:
     """Names of agents that have sessions here."""
     return sorted(set(_offer(ctx, lambda head: [(head.agent, "")] if head.agent else [])))
+
+
+def complete_targets(ctx: Any, args: list[str], incomplete: str) -> Offer:
+    """The demos, and agent files and folders here."""
+    import os
+
+    from lousho_cli.app.demos import DEMOS
+
+    folder = os.path.dirname(incomplete)
+    offers: Offer = [] if folder else [(name, "demo") for name in DEMOS]
+    try:
+        entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+    except OSError:  # a folder that is not there, or not ours, holds nothing to offer
+        return offers
+    for entry in entries:
+        if entry.is_dir() and not entry.name.startswith("."):
+            offers.append((os.path.join(folder, entry.name) + "/", "folder"))
+        elif entry.name.endswith((".yaml", ".yml", ".json", ".py")):
+            offers.append((os.path.join(folder, entry.name), "file"))
+    return offers
 
 
 def complete_schemas(ctx: Any, args: list[str], incomplete: str) -> Offer:
@@ -47,4 +82,9 @@ def _offer(ctx: Any, of: Callable[[Any], Iterable[tuple[str, str]]], *, pauses: 
         heads = heads_here(flag, pauses=pauses)
     except (SDKError, OSError):  # a shell that waits for a word must not be told about a store
         return []
-    return [offer for head in heads for offer in of(head)]
+    newest = sorted(heads, key=lambda head: (head.updated_at, head.id), reverse=True)
+    return [offer for head in newest for offer in of(head)]
+
+
+def _newest(seq: int) -> range:
+    return range(seq, max(seq - MOST_BATCHES, 0), -1)

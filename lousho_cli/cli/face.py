@@ -136,12 +136,14 @@ def face_of(context: Any) -> Face:
 
 
 def _said(error: BaseException) -> tuple[str, str, str]:
-    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError
+    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError, StorageError
 
     if isinstance(error, SDKError):
         hint = error.hint
         if isinstance(error, NotFoundError) and error.kept and not hint:
             hint = f"There is: {', '.join(error.kept)}."
+        if isinstance(error, StorageError) and not hint:
+            hint = "Check the path, its permissions and the free space; lousho fsck tells what is wrong with the data."
         return error.detail, error.code, hint
     if isinstance(error, PropagatingToolError):
         return str(error) or "a tool stopped the run", "LOUSHO_TOOL_STOPPED_RUN", "What the other calls gave is saved."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TextIO
 
 from lousho_cli.cli.output import Output
@@ -29,7 +29,7 @@ def own_stdout(out: Output) -> Iterator[None]:
         if kept is not None:
             os.dup2(_descriptor(sink), 1)
         sys.stdout = sink
-        with out.written_to(kept) if kept is not None else suppress():
+        with out.written_to(kept) if kept is not None else nullcontext():
             yield
     finally:
         sys.stdout = before

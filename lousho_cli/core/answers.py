@@ -100,7 +100,8 @@ def _count(value: Any) -> int | None:
 def _cost(value: Any) -> float | None:
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         return None
-    return float(value) if math.isfinite(value) and 0 <= value < _MOST_TOKENS else None
+    finite = isinstance(value, int) or math.isfinite(value)  # a whole number past all floats can not even be asked
+    return float(value) if finite and 0 <= value < _MOST_TOKENS else None
 
 
 def storable(message: Message, used: Container[str], turn: int) -> Message:

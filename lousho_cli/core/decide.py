@@ -109,7 +109,7 @@ Effect = Write | CallModel | ConsultTool | RunCall | Rest
 def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     """All that may start now, in order. Empty: something in flight has to come back first."""
     if live.aborted or session.abort_asked:
-        return _stop(session, live, "aborted")
+        return _stop(session, agent, live, "aborted")
     if live.stopping:
         return () if live.in_flight else (Rest(),)
     if session.wait is not None or session.awaiting:
@@ -117,7 +117,7 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
     if session.outcome is not None:
         return (Rest(),)
     if _out_of_time(session, live):
-        return _stop(session, live, "timeout")
+        return _stop(session, agent, live, "timeout")
     if session.turn is not None:
         return tuple(_batch(session, session.turn, agent, live))
     if live.in_flight or live.calling_model:
@@ -191,12 +191,13 @@ def _out_of_time(session: Session, live: Live) -> bool:
     return live.late or (deadline is not None and live.now >= deadline)
 
 
-def _stop(session: Session, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
+def _stop(session: Session, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
     """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended."""
     if session.outcome is not None or session.ended:
         return (Rest(),)
     open_calls = [call for call in session.pending if call.id not in live.in_flight]
-    cancelled = tuple(cancel(call) for call in open_calls)
+    started = session.turn.started if session.turn else {}
+    cancelled = tuple(_cut(call, agent) if call.id in started else cancel(call) for call in open_calls)
     if live.in_flight:
         return (Write(cancelled),) if cancelled else ()
     # A model call that was cut short was paid for, so its step counts.
@@ -209,6 +210,11 @@ def _stop(session: Session, live: Live, reason: Literal["aborted", "timeout"]) -
 def cancel(call: ToolCall) -> r.ToolFinished:
     """The result of a call that an abort kept from running, or from being waited for."""
     return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+
+
+def _cut(call: ToolCall, agent: AgentFacts) -> r.ToolFinished:
+    """The result of a call that somebody who is gone had started: nobody knows how it ended."""
+    return r.ToolFinished(call.id, tool_errors.interrupted(call, agent.policy.interrupted_result), is_error=True)
 
 
 def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> Iterator[Effect]:

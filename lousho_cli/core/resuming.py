@@ -8,26 +8,32 @@ import msgspec
 
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.core.fingerprint import compare_fingerprints
-from lousho_cli.core.gate import effective_replay
+from lousho_cli.core.gate import Ask, Consult, Run, Verdict, effective_replay, judge
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import Session
 
 DriftMode = Literal["warn", "error", "ignore"]
-Verdict = Literal["missing-tool", "drift", "in-doubt", "awaiting", "safe", "nothing-pending"]
+Prospect = Literal["missing-tool", "drift", "in-doubt", "awaiting", "safe", "nothing-pending"]
 
 
 class Outlook(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a resume would do.
 
     will_run: calls that will run, in order; again: those of them that had been started before;
-    in_doubt: calls that were started, have no result, and are not known to be safe to repeat.
+    in_doubt: calls that were started, have no result, and are not known to be safe to repeat;
+    may_ask: calls whose tool is asked first whether a person must decide, and those behind them that run unless one must;
+    will_ask: the call that a person must decide on; behind: those that wait for that decision.
+    A call that gets its result without running, such as a rejected one, is in none of them.
     """
 
-    verdict: Verdict
+    verdict: Prospect
     will_run: tuple[ToolCall, ...] = ()
     again: tuple[ToolCall, ...] = ()
     in_doubt: tuple[ToolCall, ...] = ()
+    may_ask: tuple[ToolCall, ...] = ()
+    will_ask: tuple[ToolCall, ...] = ()
+    behind: tuple[ToolCall, ...] = ()
     missing: tuple[str, ...] = ()
     drift: AgentDrift | None = None
 
@@ -53,27 +59,59 @@ def drift_of(session: Session, agent: AgentFacts) -> AgentDrift | None:
 def outlook(session: Session, agent: AgentFacts, mode: DriftMode = "warn") -> Outlook:
     """The verdict on resuming, the gravest first: missing tool or refused drift, in doubt, a person, safe."""
     missing, drift = missing_tools(session, agent), drift_of(session, agent)
-    replayed = {call.id: effective_replay(agent.tools.get(call.name), agent.policy, session.run.replay) for call in session.pending}
+    ahead = _ahead(session, agent)
     started = session.turn.started if session.turn else {}
-    cut = tuple(call for call in session.pending if call.id in started)
-    in_doubt = tuple(call for call in cut if replayed[call.id] != "safe")
-    waits = session.wait.tool_call_id if session.wait else None
-    will_run: list[ToolCall] = []
-    for call in session.pending:
-        if call.id == waits:
-            break  # neither it nor what stands behind it runs before a person decided
-        if call not in in_doubt:
-            will_run.append(call)
-    verdict: Verdict = "safe"
+    verdict: Prospect = "safe"
     if missing:
         verdict = "missing-tool"
     elif drift is not None and mode == "error":
         verdict = "drift"
-    elif in_doubt:
+    elif ahead["in_doubt"]:
         verdict = "in-doubt"
-    elif session.awaiting:
+    elif session.awaiting or ahead["will_ask"]:
         verdict = "awaiting"
     elif session.ended or not session.exists:
         verdict = "nothing-pending"
-    again = tuple(call for call in will_run if call in cut)
-    return Outlook(verdict, tuple(will_run), again, in_doubt, missing, drift)
+    again = tuple(call for call in (*ahead["will_run"], *ahead["may_ask"]) if call.id in started)
+    calls = {name: tuple(found) for name, found in ahead.items()}
+    return Outlook(verdict, again=again, missing=missing, drift=drift, **calls)
+
+
+def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
+    """What becomes of each call without a result, by the field of an outlook. A call that only gets its result is left out."""
+    ahead: dict[str, list[ToolCall]] = {name: [] for name in ("will_run", "in_doubt", "may_ask", "will_ask", "behind")}
+    for call in session.pending:
+        if _in_doubt(session, agent, call):
+            ahead["in_doubt"].append(call)  # it is settled at once, whatever stands in front of it
+            continue
+        verdict = _judged(session, agent, call)
+        if ahead["will_ask"]:
+            if isinstance(verdict, Run | Ask | Consult):
+                ahead["behind"].append(call)
+        elif isinstance(verdict, Ask):
+            ahead["will_ask"].append(call)
+        elif isinstance(verdict, Consult) or (ahead["may_ask"] and isinstance(verdict, Run)):
+            ahead["may_ask"].append(call)
+        elif isinstance(verdict, Run):
+            ahead["will_run"].append(call)
+    return ahead
+
+
+def _in_doubt(session: Session, agent: AgentFacts, call: ToolCall) -> bool:
+    decision = session.decisions.get(call.id)
+    if session.turn is None or call.id not in session.turn.started or (decision is not None and not decision.approved):
+        return False
+    return effective_replay(agent.tools.get(call.name), agent.policy, session.run.replay) != "safe"
+
+
+def _judged(session: Session, agent: AgentFacts, call: ToolCall) -> Verdict:
+    return judge(
+        call,
+        agent.tools.get(call.name),
+        agent.policy,
+        available=tuple(agent.tools),
+        decision=session.decisions.get(call.id),
+        cut=session.turn is not None and call.id in session.turn.started,
+        truncated=session.turn is not None and session.turn.truncated,
+        default_replay=session.run.replay,
+    )

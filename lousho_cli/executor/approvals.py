@@ -253,7 +253,11 @@ def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[
     args, issues = validated(decision.args, tool)
     if issues:
         wrong = "; ".join(f"{issue.path}: {issue.message}" for issue in issues)
-        raise ConfigurationError(f"the edited arguments do not fit {wait.tool_name}: {wrong}", field="args")
+        raise ConfigurationError(
+            f"the edited arguments do not fit {wait.tool_name}: {wrong}",
+            field="args",
+            hint="Give all of them as one JSON object; those that were asked for are in: lousho pending --json",
+        )
     return msgspec.structs.replace(decision, args=args)
 
 

@@ -36,8 +36,10 @@ async def test_now_takes_over_once_the_lease_is_up(tmp_path: Path) -> None:
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "owned\n"
-        done = await abort(place, "s", now=True)
+        told: list[str] = []
+        done = await abort(place, "s", told.append, now=True)
         assert (done.outcome, done.by) == ("aborted", "us")
+        assert (done.taken_from or "").startswith(f"elsewhere, pid {owner.pid}, since ")
     finally:
         owner.send_signal(signal.SIGKILL)
         owner.wait()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -213,3 +214,23 @@ def test_the_json_schema_takes_what_the_reader_takes_and_shows_the_defaults(tmp_
     assert list(checker.iter_errors({"name": "x", "promt": "y"}))
     assert schema["$defs"]["Limits"]["properties"]["max_steps"]["default"] == 50
     assert schema["$defs"]["Retry"]["properties"]["base_delay"]["default"] == "2s"
+
+
+def test_a_script_and_a_python_tool_are_named_beside_what_else_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("def broken(:\n")
+    (tmp_path / "agent.yaml").write_text(
+        "nme: x\nprompt: p\n"
+        "provider: { type: scripted, turns: [{ txt: a }, { dely: 1 }, [{ wen: {} }]] }\n"
+        "tools: [{ python: 'bad.py:broken' }, { python: 'gone.py:tool' }]\n"
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load_agent_file(tmp_path / "agent.yaml")
+    for told in (
+        "nme: did you mean name?",
+        "provider.turns.0.txt: is not known; did you mean text?",
+        "provider.turns.1.dely:",
+        "provider.turns.2.0.wen:",
+        "tools.0.python: bad.py line 1:",
+        "tools.1.python:",
+    ):
+        assert told in caught.value.detail

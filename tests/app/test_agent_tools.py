@@ -160,3 +160,11 @@ def test_a_policy_names_a_tool_by_the_name_it_turns_out_to_have(build):
 def test_two_tools_of_one_name_are_refused(build):
     with pytest.raises(ConfigurationError, match=r"tools\.1: another tool is called look"):
         build("tools: [{ python: tools.py:look }, { python: tools.py:book_table, name: look }]")
+
+
+def test_every_tool_that_can_not_be_made_is_named(build) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        build("tools: [{ python: 'tools.py:nothing_there' }, { python: 'gone.py:tool' }, { python: 'tools.py:look' }]\n")
+    assert "tools.0.python: tools.py has no nothing_there" in caught.value.detail
+    assert "tools.1.python:" in caught.value.detail
+    assert caught.value.field == "tools.0.python"

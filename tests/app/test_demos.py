@@ -95,5 +95,5 @@ def test_a_project_is_never_written_over(tmp_path):
         init_project(tmp_path)
     assert (tmp_path / "tools" / "weather.py").read_text() == "mine" and not (tmp_path / "agent.yaml").exists()
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="can not be written"):
+    with pytest.raises(ConfigurationError, match="is no folder"):
         init_project(tmp_path / "file")

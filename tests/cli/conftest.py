@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -321,3 +322,59 @@ def spawn(folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         if one.poll() is None:
             one.kill()
         one.communicate()
+
+
+class Terminal:
+    """A command line whose streams are a terminal."""
+
+    def __init__(self, folder: Path, *args: str) -> None:
+        self._ours, theirs = os.openpty()
+        environ = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"}
+        command = [sys.executable, "-m", "lousho_cli", *args]
+        self.process = subprocess.Popen(command, cwd=folder, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        self.said = ""
+
+    def _read(self, seconds: float) -> bool:
+        """Takes what comes; False when nothing comes any more."""
+        if not select.select([self._ours], [], [], seconds)[0]:
+            raise AssertionError(f"nothing more was said behind: {self.said!r}")
+        try:
+            piece = os.read(self._ours, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.said += piece.decode("utf-8", "replace")
+        return bool(piece)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def until(self, words: str, *, behind: str = "") -> None:
+        """Waits for words, behind others where those are given."""
+        while words not in (self.said.partition(behind)[2] if behind else self.said):
+            assert self._read(20), f"it ended without {words!r}: {self.said!r}"
+
+    def ended(self) -> int:
+        while self._read(20):
+            pass
+        return self.process.wait(20)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.fixture
+def terminal(folder: Path) -> Iterator[Callable[..., Terminal]]:
+    """Begins a command line on a terminal of its own."""
+    opened: list[Terminal] = []
+
+    def begin(*args: str) -> Terminal:
+        opened.append(Terminal(folder, *args))
+        return opened[-1]
+
+    yield begin
+    for one in opened:
+        one.close()

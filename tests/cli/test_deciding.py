@@ -261,3 +261,22 @@ def test_pending_as_text_and_without_anything(project: Any, pause: Any) -> None:
     assert approval in table
     assert '{"n":0}' in table
     assert project.lousho("pending", "-q").out == f"{approval}\n"
+
+
+def test_a_wrong_answer_at_the_prompt_is_asked_for_again(project: Any, pause: Any, terminal: Any) -> None:
+    pause(*question(options=["train", "car"], allow_free_text=False), builtin=["ask-question"])
+    asking = terminal("answer", "s")
+    asking.until("Which way?")
+    asking.type("plane\n")
+    asking.until("is not one of the answers")
+    asking.type("car\n")
+    assert asking.ended() == 0
+    (answered,) = [m for m in project.messages("s") if m["role"] == "tool"]
+    assert json.loads(answered["content"]) == {"answer": "car", "option": 1}
+
+
+@pytest.mark.parametrize(("verb", "first"), [("approve", "will run: gated (call_gated), a (call_a)"), ("reject", "will run: a (call_a)")])
+def test_what_follows_from_a_decision_is_said_first(project: Any, pause: Any, verb: str, first: str) -> None:
+    pause(["gated", "a"], "done")
+    said = project.lousho(verb, "s").err.splitlines()
+    assert said[:2] == [f'{verb.removesuffix("e")}ing in s: gated {{"n":0}}', first]

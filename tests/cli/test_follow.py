@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from lousho_cli.app.following import followed_of
+from lousho_cli.cli.output import Output
+from lousho_cli.cli.render.record import RecordView
+from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import Message, ToolCall
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,3 +55,52 @@ def test_it_goes_on_until_the_run_has_ended(store: Any, trip: Any, folder: Path)
         rest = [json.loads(line) for line in follower.stdout]
         assert follower.wait(timeout=10) == 0
     assert rest[-1]["type"] == "lousho.input_settled"
+
+
+class _Shown:
+    """An output that is a terminal, or is not, and keeps what it was given."""
+
+    def __init__(self, terminal: bool) -> None:
+        self.stream = io.StringIO()
+        self.out = Output(self.stream)
+        self.out.terminal = terminal
+
+    def lines(self, *records: Any) -> list[str]:
+        view = RecordView(self.out, content=True)
+        batch = r.Batch(7, 1, "2026-01-02T03:04:05.000Z", records)
+        for item in followed_of(batch):
+            view.show(item)
+        return self.stream.getvalue().splitlines()
+
+
+def test_a_terminal_is_shown_text_and_calls_and_short_results() -> None:
+    asks = Message("assistant", "Let me\nlook.", tool_calls=(ToolCall("call_1", "weather", '{"city":"Lisbon"}'),))
+    lines = _Shown(True).lines(r.Turn(asks), r.ToolFinished("call_1", '"' + "x" * 500 + '"'))
+    assert lines[1:4] == ["    Let me", "    look.", '    -> weather({"city":"Lisbon"})']
+    assert lines[0].startswith("7.0  03:04:05  turn")
+    assert len(lines[5]) < 180
+    assert lines[5].endswith("…")
+    assert "x" * 500 in "".join(_Shown(False).lines(r.ToolFinished("call_1", "x" * 500)))
+
+
+def test_parts_of_an_answer_are_joined_and_not_shown_again() -> None:
+    lines = _Shown(True).lines(
+        r.Partial("Sun"), r.Partial("ny: take"), r.Partial(" the\ncoast."), r.Turn(Message("assistant", "Sunny: take the\ncoast."))
+    )
+    assert lines[0].startswith("7.0  03:04:05  partial")
+    assert lines[1:3] == ["    Sunny: take the", "    coast."]
+    assert lines[3].startswith("7.3  03:04:05  turn")
+    assert len(lines) == 4
+
+
+def test_what_is_asked_of_a_person_is_shown(waiting: Any) -> None:
+    opened = waiting()[-1][0]
+    lines = _Shown(True).lines(opened)
+    assert lines[1] == '    -> book_table({"seats":2})'
+
+
+def test_a_terminal_never_sees_raw_records(store: Any, trip: Any, lousho: Any) -> None:
+    store("trip", trip())
+    out = lousho("follow", "trip", "--content").out
+    assert '{"message"' not in out
+    assert "    Sunny: take the coast.\n" in out

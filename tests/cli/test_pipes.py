@@ -37,8 +37,8 @@ def test_a_closed_stdout_or_stderr_is_no_crash(store: Any, trip: Any, folder: Pa
         assert b"Traceback" not in ran.stderr
 
 
-def test_a_terminal_gets_a_table_that_fits_in_colour(store: Any, trip: Any, folder: Path) -> None:
-    store("a" * 100, trip())
+def test_a_terminal_gets_a_table_that_fits_in_colour(store: Any, waiting: Any, folder: Path) -> None:
+    store("booking", waiting(tool="a" * 100))
     main, side = pty.openpty()
     environ = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "60", "TERM": "xterm"}
     ran = subprocess.run(

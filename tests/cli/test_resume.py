@@ -297,3 +297,77 @@ def test_a_newer_log_is_not_written_to(project: Any) -> None:
     for ran in (project.lousho("resume", "s", "More"), project.run("More", "-s", "s"), project.lousho("abort", "s")):
         assert ran.code == 7
     assert project.log("s") == before
+
+
+def test_what_is_ahead_names_only_what_runs(project: Any, killed: Any) -> None:
+    project.write(["a", "gated", "b"], "done", tools=["a", "b", "gated"], gated=["gated"])
+    killed("a")
+    checked = project.lousho("resume", "s", "--check", "--json")
+    names = {field: [call["name"] for call in checked.data.get(field, ())] for field in ("will_run", "again", "will_ask", "behind")}
+    assert names == {"will_run": ["a"], "again": ["a"], "will_ask": ["gated"], "behind": ["b"]}
+    assert (checked.code, checked.data["verdict"]) == (4, "needs-person")
+    assert "will ask a person: gated (call_gated)" in project.lousho("resume", "s").err
+
+
+def test_a_rejected_call_is_not_said_to_run(project: Any) -> None:
+    project.write(["gated", "a"], "done", tools=["a", "gated"], gated=["gated"])
+    project.run("Go", "-s", "s")
+    project.lousho("reject", "s", "--no-resume")
+    checked = project.lousho("resume", "s", "--check", "--json")
+    assert (checked.code, [call["name"] for call in checked.data["will_run"]]) == (0, ["a"])
+    ran = project.lousho("resume", "s")
+    assert "will run: a (call_a)" in ran.err
+    assert project.counts == {"a": (1, 1)}
+
+
+def test_nothing_is_announced_that_is_then_refused(project: Any, killed: Any) -> None:
+    project.write(["a", "b"], "done")
+    killed("a")
+    project.write(["a", "b"], "done", tools=["a", "c"])
+    ran = project.lousho("resume", "s")
+    assert (ran.code, "will run" in ran.err) == (6, False)
+
+
+def test_check_says_who_drives_and_all_of_them_can_be_checked(project: Any, spawn: Any, killed: Any) -> None:
+    project.write(["a"], "done")
+    killed("a", session="one")
+    killed("a", session="two")
+    every = project.lousho("resume", "--all", "--check", "--json")
+    assert (every.code, [check["session"] for check in every.data]) == (0, ["one", "two"])
+    project.hold("a")
+    owner = spawn("resume", "one")
+    project.until_started("a", 3)
+    checked = project.lousho("resume", "one", "--check", "--json")
+    assert f"pid {owner.pid}" in checked.data["driven_by"]
+    assert any(f"pid {owner.pid}" in warning for warning in json.loads(checked.out)["warnings"])
+    assert [check["session"] for check in project.lousho("resume", "--all", "--check", "--json").data] == ["two"]
+    project.let_go("a")
+    owner.communicate(timeout=20)
+
+
+def test_a_second_ctrl_c_leaves_with_the_line_that_goes_on(project: Any, spawn: Any) -> None:
+    project.write(["a"], "done")
+    project.hold("a")
+    running = spawn("run", "agent.py", "Go", "-s", "s")
+    project.until_started("a")
+    running.send_signal(signal.SIGINT)
+    first = project.until(lambda: _line_with(running.stderr, "stopping"))
+    assert "waits up to 5 s for: a." in first
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=20)
+    assert (running.returncode, err) == (130, "lousho resume s\n")
+    project.let_go("a")
+
+
+def test_text_on_the_screen_is_not_said_again(project: Any, terminal: Any) -> None:
+    project.write({"text": "Let me look.", "tool_calls": [{"name": "a"}]}, "done")
+    project.hold("a")
+    running = terminal("run", "agent.py", "Go", "-s", "s")
+    project.until_started("a")
+    running.until("step 1 saved: calls a")
+    running.until("a is running", behind="step 1 saved: calls a")  # the spinner is back below the line
+    running.process.send_signal(signal.SIGINT)
+    running.until("waits up to 5 s for: a")
+    project.let_go("a")
+    assert running.ended() == 130
+    assert running.said.count("Let me look.") == 1

@@ -402,6 +402,8 @@ def test_a_queued_input_is_taken_by_the_owner_and_its_turn_comes_back_here(proje
     assert other.returncode == 0
     assert envelope["data"]["text"] == "two"
     assert [event["data"]["text"] for event in events if event["type"] == "step.done"] == ["two"]
+    assert "".join(event["data"]["text"] for event in events if event["type"] == "text.delta") == "two"
+    assert "error" not in {event["type"] for event in events}
     assert "queued as input in-2" in err
     assert json.loads(owner.communicate(timeout=20)[0])["data"]["outcome"] == "completed"
     assert [m["content"] for m in project.messages("s") if m["role"] == "user"] == ["Go", "More"]
@@ -433,15 +435,15 @@ def test_standard_input_that_is_closed_is_no_input(process: Any) -> None:
     assert process("run", "trip", stdin=subprocess.DEVNULL).returncode == 0
 
 
-def test_a_store_that_fails_names_the_command_that_goes_on(project: Any, process: Any) -> None:
-    project.write(["a"], "done")
-    environ = {"LOUSHO_STORE": str(project.folder / ".lousho")}
-    limited = ["bash", "-c", 'ulimit -f 1; exec "$0" "$@"', sys.executable, "-m", "lousho_cli"]
-    text = "x" * 4000  # the log may not grow past 1 KiB
+@pytest.mark.parametrize("saved", [True, False])
+def test_a_store_that_fails_names_the_command_that_goes_on_where_something_stands(project: Any, saved: bool) -> None:
+    long = "x" * 8000  # the log may not grow past 4 KiB
+    project.write(["a"], long if saved else "done")
+    limited = ["bash", "-c", 'ulimit -f 4; exec "$0" "$@"', sys.executable, "-m", "lousho_cli"]
     ran = subprocess.run(
-        [*limited, "run", "agent.py", text, "-s", "s"],
+        [*limited, "run", "agent.py", "Go" if saved else long, "-s", "s"],
         cwd=project.folder,
-        env=os.environ | environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"LOUSHO_STORE": str(project.folder / ".lousho"), "PYTHONPATH": str(Path(__file__).parents[2])},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -450,10 +452,88 @@ def test_a_store_that_fails_names_the_command_that_goes_on(project: Any, process
     )
     assert ran.returncode == 1
     assert "LOUSHO_STORAGE_FAILED" in ran.stderr
-    assert "lousho resume s" in ran.stderr
+    assert ("Go on with: lousho resume s" in ran.stderr) == saved
     assert project.run("Go", "-s", "s").code == 0
 
 
 def test_an_error_of_a_stream_is_its_last_line(lousho: Any) -> None:
     (line,) = lousho("run", "agent.yaml", "Go", "--output", "ndjson").out.splitlines()
     assert json.loads(line)["error"]["code"] == "LOUSHO_SPEC_NOT_FOUND"
+
+
+def test_a_queuer_sees_the_text_while_its_owner_gets_it(project: Any, spawn: Any) -> None:
+    long = {"text": "one piece after another, " * 8, "delay": 1.0}
+    project.write(["a"], "one", long)
+    project.hold("a")
+    owner = spawn("run", "agent.py", "Go", "-s", "s", "--json")
+    project.until_started("a")
+    other = spawn("run", "agent.py", "More", "-s", "s", "--queue", "--output", "ndjson")
+    project.until(lambda: b"More" in project.log("s"))
+    project.let_go("a")
+    out, _ = other.communicate(timeout=20)
+    *events, envelope = [json.loads(line) for line in out.splitlines()]
+    pieces = [event["data"]["text"] for event in events if event["type"] == "text.delta"]
+    assert len(pieces) > 1
+    assert "".join(pieces) == envelope["data"]["text"] == long["text"]
+    owner.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("blank", ["", " \n "])
+def test_blank_input_is_refused_everywhere(lousho: Any, blank: str) -> None:
+    assert lousho("run", "trip", "Go", "-s", "s").code == 0
+    before = lousho("show", "s", "--json").data["messages"]
+    for args in (
+        ("run", "trip", blank),
+        ("run", "-s", "s", blank),
+        ("resume", "s", blank),
+        ("run", "trip", "Go", "--input-id", blank),
+        ("fork", "s", "--from-step", "1", "--append-input", blank),
+    ):
+        assert lousho(*args).code == 2
+    assert lousho("show", "s", "--json").data["messages"] == before
+    assert [one["id"] for one in lousho("list", "--json").data] == ["s"]
+
+
+@pytest.mark.parametrize("model", ["foo", ""])
+def test_a_model_is_named_with_its_provider(lousho: Any, model: str) -> None:
+    ran = lousho("run", "trip", "Go", "--model", model)
+    assert (ran.code, "provider/model" in ran.err) == (2, True)
+    assert lousho("list", "--json").data == []
+
+
+def test_a_run_that_waits_says_for_what(project: Any) -> None:
+    project.write(["gated"], "done", tools=["gated"], gated=["gated"])
+    ran = project.run("Go", "-s", "s")
+    (item,) = project.lousho("pending", "--json").data
+    said = ran.err.splitlines()
+    assert said[-3:] == [
+        'session s waits for a person: gated {"n":0}',
+        f"  id {item['id']}, digest {item['digest']}",
+        f"lousho approve {item['id']}",
+    ]
+    approved = project.lousho("approve", "s")
+    assert approved.err.splitlines()[0] == 'approving in s: gated {"n":0}'
+
+
+def test_quiet_leaves_the_approval_of_a_run_that_waits(project: Any) -> None:
+    project.write({"text": "May I?", "tool_calls": [{"name": "gated"}]}, "done", tools=["gated"], gated=["gated"])
+    ran = project.run("Go", "-s", "s", "-q")
+    assert (ran.code, ran.out) == (4, project.lousho("pending", "--json").data[0]["id"] + "\n")
+
+
+def test_a_tool_that_failed_is_named(project: Any, folder: Path) -> None:
+    (folder / "tools.py").write_text('def bad() -> str:\n    """Fails."""\n    raise ValueError("no")\n')
+    agent = {
+        "name": "bad",
+        "prompt": "p",
+        "provider": {"type": "scripted", "turns": [{"tool_calls": [{"name": "bad"}]}, "done"]},
+        "tools": [{"python": "tools.py:bad"}],
+    }
+    (folder / "agent.json").write_text(json.dumps(agent))
+    assert "step 1: failed: bad" in project.lousho("run", "agent.json", "Go").err.splitlines()
+
+
+def test_a_store_that_ends_with_the_process_names_no_command_that_goes_on(lousho: Any) -> None:
+    ran = lousho("run", "trip", "--store", "memory:")
+    assert (ran.code, "lousho resume" in ran.err) == (0, False)
+    assert "lousho resume" in lousho("run", "trip").err

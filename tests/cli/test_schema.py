@@ -39,6 +39,22 @@ def test_what_is_printed_is_valid(lousho: Any, store: Any, trip: Any, waiting: A
         jsonschema.validate(json.loads(line), schema_of("follow"))
 
 
+def test_what_commands_that_drive_print_is_valid(lousho: Any) -> None:
+    lousho("run", "trip")
+    lousho("run", "booking")
+    for name, args in {
+        "resume-all": ["resume", "--all"],
+        "fork-run": ["fork", "trip", "--from-step", "1", "--run"],
+        "abort": ["abort", "trip"],
+    }.items():
+        ran = lousho(*args, "--json")
+        jsonschema.validate(ran.data, schema_of(name))
+    (left,) = lousho("resume", "--all", "--json").data
+    assert left["session"] == "booking"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate([{"session": "x"}], schema_of("resume-all"))
+
+
 def test_a_schema_is_printed_bare_or_in_the_envelope(lousho: Any) -> None:
     assert json.loads(lousho("schema", "list").out) == schema_of("list") == lousho("schema", "list", "--json").data
 

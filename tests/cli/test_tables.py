@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from lousho_cli.cli.output import Output
+from lousho_cli.cli.render.times import expiry
 from lousho_cli.cli.table import cell, fitted, width_of
 
 Terminal = Callable[..., str]
@@ -107,3 +110,14 @@ def test_a_cell_takes_exactly_its_width(text: str) -> None:
 @pytest.mark.parametrize(("said", "width"), [("100", 100), ("0", 80), ("-3", 80), ("wide", 80), ("", 80)])
 def test_the_width_is_what_columns_says_else_80(said: str, width: int) -> None:
     assert width_of({"COLUMNS": said}, None) == width
+
+
+def test_what_has_expired_is_marked_on_a_terminal_and_in_a_pipe() -> None:
+    out = Output(io.StringIO())
+    assert expiry(out, "2026-01-02T03:04:05.000Z") == "2026-01-02T03:04:05.000Z (expired)"
+    later = _recent(hours=-5, minutes=-1)
+    assert expiry(out, later) == later
+    out.terminal = True
+    assert expiry(out, "2026-01-02T03:04:05.000Z") == "expired"
+    assert expiry(out, later) == "in 5h"
+    assert expiry(out, None) == "-"

@@ -139,6 +139,13 @@ def test_whatever_a_provider_gives_the_turn_is_readable_or_the_call_failed(answe
     assert len(set(ids_of(message))) == len(message.tool_calls)
 
 
+@pytest.mark.parametrize("cost", [10**5000, -(10**5000), float("inf"), float("nan"), "1"], ids=["huge", "deep", "inf", "nan", "text"])
+def test_a_cost_that_is_none_is_left_out(cost: object) -> None:
+    answered = answer_from(Answer(Message("assistant", "x"), "stop", CallUsage(1, 2, cost_usd=cost)))  # type: ignore[arg-type]
+    assert answered.usage is not None
+    assert answered.usage.cost_usd is None
+
+
 # Ids
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from lousho_cli.core.decide import CallModel, ConsultTool, Live, Rest, RunCall, decide
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import user
+from lousho_cli.domain.texts import CANCELLED_TOOL_RESULT, INTERRUPTED_TOOL_RESULT
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -217,3 +219,11 @@ def test_an_approval_expires_when_the_agent_says(world: Any, make_facts: Any) ->
     w.send("go")
     w.answer("gated")
     assert w.session.wait.expires_at == "2026-01-01T00:01:30.000Z"
+
+
+def test_an_abort_by_somebody_else_says_of_a_call_that_was_begun_that_nobody_knows(begun: Any) -> None:
+    begun.answer("plain", "gated", "plain")
+    session = begun.session
+    (write,) = decide(session, begun.agent, Live(NOW, aborted=True))
+    texts = {one.id: json.loads(one.content)["message"] for one in write.records if isinstance(one, r.ToolFinished)}
+    assert texts == {"c2": INTERRUPTED_TOOL_RESULT, "c3": CANCELLED_TOOL_RESULT, "c4": CANCELLED_TOOL_RESULT}

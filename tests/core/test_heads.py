@@ -27,7 +27,9 @@ histories = st.one_of(users, users, st.lists(messages, max_size=5).map(tuple))
 waits = st.builds(lambda i, call: PendingApproval(i, call, "t", {}, "d", "now"), ids, ids)
 
 records = st.one_of(
-    st.builds(r.Created, st.just("agent"), harness=st.sampled_from([None, "h"])),
+    st.builds(r.Created, st.just("agent"), harness=st.sampled_from([None, "h"]), format=st.sampled_from([1, 2])),
+    st.builds(r.Claimed, st.just("host"), st.sampled_from([1, 3])),
+    st.builds(r.Foreign, st.sampled_from(["lousho.later", "own.type"]), st.just(b"{}")),
     st.builds(r.InputReceived, ids, histories),
     st.builds(r.InputApplied, ids),
     st.builds(r.InputRejected, ids, st.just("why")),
@@ -104,3 +106,11 @@ def test_an_ordinary_run_never_needs_the_transcript() -> None:
         assert head == head_of(fold(batches[:number]))
     assert head is not None
     assert (head.messages, head.step, head.status, head.outcome) == (8, 2, "finished", "completed")
+
+
+def test_a_head_says_what_a_newer_version_wrote() -> None:
+    newer = (r.Created("a"), r.Claimed("h", 9), r.Foreign("lousho.later", b"{}"), r.Foreign("own.type", b"{}"), r.Cleared())
+    batch = r.Batch(1, 1, "2026-01-01T00:00:00.000Z", newer)
+    head = advance_all(Head(), [batch])
+    assert head is not None
+    assert (head.format, head.unknown) == (9, ("lousho.later",))

@@ -67,3 +67,18 @@ def test_repeat_last_is_a_switch() -> None:
     with pytest.raises(ConfigurationError) as caught:
         ScriptedProvider(["x"], repeat_last="yes")  # type: ignore[arg-type]
     assert caught.value.field == "provider.repeat_last"
+
+
+def test_everything_wrong_is_named_at_once() -> None:
+    turns = [
+        {"txt": "x"},
+        {"dely": 1, "text": 5},
+        [{"wen": {}}, 42],
+        {"tool_calls": [{"nme": "a"}, {"name": "b", "args": {"n": float("nan")}}]},
+    ]
+    with pytest.raises(ConfigurationError) as caught:
+        ScriptedProvider(turns)
+    for path in ("0.txt", "1.dely", "1.text", "2.0.wen", "2.1", "3.tool_calls.0.nme", "3.tool_calls.1.args"):
+        assert f"provider.turns.{path} " in caught.value.detail
+    assert "Did you mean delay?" in caught.value.detail
+    assert caught.value.field == "provider.turns.0.txt"

@@ -27,7 +27,7 @@ def run(
     from lousho_cli.app.aborting import abort
 
     face = face_of(ctx)
-    done = asyncio.run(abort(face.store, session, now=now))
+    done = asyncio.run(abort(face.store, session, face.err.note, now=now))
     face.answer(done, text=lambda: face.out.line(_said(done)), quiet=done.session)
     return Exit.DONE
 
@@ -37,4 +37,7 @@ def _said(done: Any) -> str:
         return f"{done.session}: there is nothing to abort"
     if done.outcome != "aborted":
         return f"{done.session} came to its own end before it could be aborted: {done.outcome or done.status}"
-    return f"{done.session} was aborted {'by its owner' if done.by == 'owner' else 'here; nobody was driving it'}"
+    if done.by == "owner":
+        return f"{done.session} was aborted by its owner"
+    how = f"it was taken over from {done.taken_from}" if done.taken_from else "nobody was driving it"
+    return f"{done.session} was aborted here; {how}"

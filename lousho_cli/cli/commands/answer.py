@@ -88,4 +88,9 @@ def _answer(face: Face, wait: Any, value: str | None, *, no_input: bool) -> str 
     if no_input or not face.interactive:
         hint = f"… | lousho answer {wait.id} -" if secret else f'lousho answer {wait.id} "…"'
         raise ConfigurationError("there is no terminal to ask on, and no answer was given", code="LOUSHO_USAGE", hint=f"Use: {hint}")
-    return face.ask(wait.question or wait.tool, options=wait.options, hidden=secret)
+    free = not isinstance(wait.args, dict) or wait.args.get("allow_free_text", True)
+    while True:
+        said = face.ask(wait.question or wait.tool, options=wait.options, hidden=secret)
+        if free or not wait.options or said in wait.options:
+            return said
+        face.err.warning(f"{said!r} is not one of the answers")

@@ -34,19 +34,20 @@ async def _follow(face: Face, name: str, since: int, *, content: bool) -> int:
     from lousho_cli.app.following import Gap, follow
     from lousho_cli.app.loading import load
     from lousho_cli.app.sessions import find_session
-    from lousho_cli.cli.render.record import record_text
+    from lousho_cli.cli.render.record import RecordView
     from lousho_cli.cli.state_of_log import report
 
     store = face.open_store(create=False)
     store, session_id = await find_session(store, name)
     code = report(face, await load(store, session_id))
+    view = RecordView(face.out, content=content)
     async for item in follow(store, session_id, since):
         if isinstance(item, Gap):
             code = Exit.DAMAGED
         elif face.json:
             face.out.json_line(item)
         else:
-            record_text(face.out, item, content=content)
+            view.show(item)
         if face.out.closed:
             break
     return code

@@ -46,14 +46,14 @@ def run(
     from lousho_cli.errors import ConfigurationError
 
     face = face_of(ctx)
-    if every and (session is not None or check):
+    if every and session is not None:
         raise ConfigurationError("--all stands alone", code="LOUSHO_USAGE", hint="Give a session, or --all.")
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
     said = read_all() if text == "-" else text
     order = ResumeOrder(session, said, flags, AgentChoice(agent, tuple(agents or ()), face.store))
     if check:
         with own_stdout(face.out):  # it loads the agent, whose module may print
-            return asyncio.run(_check(face, order))
+            return asyncio.run(_check_all(face, order) if every else _check(face, order))
     return asyncio.run(_all(face, order, output) if every else _resume(face, order, output))
 
 
@@ -64,8 +64,17 @@ async def _check(face: Face, order: Any) -> int:
     found = await check(order)
     if found is None:
         return _nothing(face, None)
+    if found.driven_by is not None:
+        face.err.warning(f"session {found.session} is driven by {found.driven_by}; this is how it stands meanwhile")
     face.answer(found, text=lambda: check_text(face.out, found), quiet=found.verdict)
     return CODES[found.verdict]
+
+
+async def _check_all(face: Face, order: Any) -> int:
+    from lousho_cli.app.resuming import check_all
+    from lousho_cli.cli.render.outlook import checked_all
+
+    return checked_all(face, await check_all(order))
 
 
 async def _resume(face: Face, order: Any, output: str) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from lousho_cli.cli.completing import complete_targets
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.run_options import (
     ApproveAll,
@@ -32,7 +33,12 @@ EXAMPLES = (
 def run(
     ctx: typer.Context,
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="Agent file, folder, module.py[:name], or a demo: trip, booking.")
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]",
+            help="Agent file, folder, module.py[:name], or a demo: trip, booking.",
+            autocompletion=complete_targets,
+        ),
     ] = None,
     text: Annotated[str | None, typer.Argument(metavar="[INPUT]", help="What to say; - reads it from standard input.")] = None,
     session: NewSession = None,

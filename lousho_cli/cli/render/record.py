@@ -1,25 +1,103 @@
-"""One record of a log as a line."""
+"""The records of a log as lines, for who looks on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.output import Output, json_text
 
-_NAMES = ("id", "tool", "step", "status", "finish_reason", "outcome", "code", "host", "attempt", "count", "agent", "model", "limit", "kind")
+_NAMES = (
+    "id",
+    "tool",
+    "step",
+    "status",
+    "finish_reason",
+    "outcome",
+    "code",
+    "host",
+    "attempt",
+    "count",
+    "agent",
+    "model",
+    "limit",
+    "kind",
+    "parent",
+    "approved",
+    "expired",
+)
 """Fields that say what happened without what was said."""
 
+RESULT_WIDTH = 160
+"""Characters of a result, or of a call's arguments, that a terminal shows."""
 
-def record_text(out: Output, item: Any, *, content: bool) -> None:
-    """Its cursor, time and type, then what it holds.
+
+class RecordView:
+    """Shows one record after the other.
 
     Args:
-        content: whether texts, arguments and results are shown.
+        content: whether texts, arguments and results are shown, or only what happened.
     """
-    kind = item.type.removeprefix("lousho.")
-    said = json_text(item.record) if content else _facts(item.record)
-    out.line(f"{item.cursor.seq}.{item.cursor.index}  {item.at}  {kind:<16} {said}".rstrip())
-    out.flush()
+
+    def __init__(self, out: Output, *, content: bool) -> None:
+        self._out = out
+        self._content = content
+        self._streamed = ""
+
+    def show(self, item: Any) -> None:
+        """Its cursor, time and type, what happened, and below it what was said. Parts of an answer are joined."""
+        kind = item.type.removeprefix("lousho.")
+        if kind == "partial" and self._content:
+            self._part(item, item.record.get("text", ""))
+            return
+        streamed, self._streamed = self._streamed, ""
+        if streamed and not streamed.endswith("\n"):
+            self._out.line()
+        self._head(item, kind)
+        if self._content:
+            for line in self._said(kind, item.record, streamed):
+                self._out.line(f"    {line}")
+        self._out.flush()
+
+    def _part(self, item: Any, text: str) -> None:
+        if not self._streamed:
+            self._head(item, "partial")
+            self._out.piece("    ")
+        self._streamed += text
+        self._out.piece(text.replace("\n", "\n    "))
+
+    def _head(self, item: Any, kind: str) -> None:
+        at = item.at[11:19] if self._out.terminal else item.at
+        self._out.line(f"{item.cursor.seq}.{item.cursor.index}  {at}  {kind:<16} {_facts(item.record)}".rstrip())
+
+    def _said(self, kind: str, record: dict[str, Any], streamed: str) -> Iterator[str]:
+        messages = [record["message"]] if isinstance(record.get("message"), dict) else record.get("messages", record.get("add", ()))
+        for message in messages if isinstance(messages, (list, tuple)) else ():
+            text = _text(message.get("content", ""))
+            if text and text != streamed:  # what was shown as it came is not shown again
+                yield from text.split("\n")
+            for call in message.get("tool_calls", ()):
+                yield f"-> {call.get('name')}({self._short(call.get('arguments', '{}'))})"
+        approval = record.get("approval")
+        if isinstance(approval, dict):
+            question = approval.get("question")
+            asked = question.get("text", "") if isinstance(question, dict) else ""
+            yield asked or f"-> {approval.get('tool_name')}({self._short(json_text(approval.get('args')))})"
+        if kind == "tool_finished":
+            yield self._short(str(record.get("content", "")))
+        for name in ("error", "note", "text", "reason"):
+            if record.get(name) and isinstance(record[name], str):
+                yield f"{name}: {record[name]}"
+
+    def _short(self, text: str) -> str:
+        return one_line(text, RESULT_WIDTH if self._out.terminal else None)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", f"<{part.get('type', 'part')}>") for part in content if isinstance(part, dict))
 
 
 def _facts(record: dict[str, Any]) -> str:
