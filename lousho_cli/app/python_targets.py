@@ -72,7 +72,9 @@ def load_module(path: Path, field: str) -> ModuleType:
         sys.path.append(str(path.parent))
     sys.modules[name] = module  # before it runs: dataclasses and pydantic look a class's module up
     try:
-        spec.loader.exec_module(module)
+        # From its source each time: a compiled file left torn by a crash or a full disk must not keep an agent from running.
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102 - running the user's own file is what was asked for
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's file does when it is run
         del sys.modules[name]
         hint = f"Mend the file; this shows more: {Path(sys.executable).name} {shlex.quote(path.name)}"

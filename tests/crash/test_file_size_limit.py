@@ -21,7 +21,7 @@ def at_limit(folder: Path, limit: int, crash: Any, points: Any, running: Any) ->
 
 def test_a_file_that_may_not_grow_further_loses_nothing(tmp_path: Path, crash: Any, points: Any, running: Any, uninterrupted: Any) -> None:
     size = uninterrupted.log().stat().st_size
-    limits = range(1, size + 200, 211)
+    limits = [*range(1, size, 211), size + 200]
     codes = points.at_once(lambda limit: at_limit(tmp_path / str(limit), limit, crash, points, running), limits)
     assert codes.count("LOUSHO_STORAGE_FAILED") > 15
     assert codes[-1] is None
