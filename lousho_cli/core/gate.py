@@ -137,13 +137,20 @@ def parse_arguments(text: str, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]
         args = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         return None, (Issue("(root)", f"the arguments are not valid JSON: {error}"),)
-    return validated(args, tool)
+    if "\\u" in text:
+        args = plain(args)[0]  # an escape may stand for half a character
+    return _checked(args, tool)
 
 
 def validated(args: Any, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]:
-    """The arguments as the tool takes them, or what is wrong with them; a check that fails lets nothing through."""
+    """Arguments from outside as the tool takes them, or what is wrong with them."""
+    return _checked(plain(args)[0], tool)
+
+
+def _checked(args: Any, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]:
+    """A check that fails lets nothing through."""
     try:
-        return tool.validate(plain(args)[0])
+        return tool.validate(args)
     except Exception as error:  # noqa: BLE001 - a tool's own check may raise anything; deciding must not
         return None, (Issue("(root)", f"the arguments could not be checked: {type(error).__name__}: {error}"),)
 

@@ -44,7 +44,7 @@ _states = msgspec.json.Decoder(State)
 
 def encode_line(batch: Batch) -> bytes:
     """A batch as its line, newline included."""
-    if any(isinstance(record, Foreign) for record in batch.records):
+    if Foreign in map(type, batch.records):
         body = _encoder.encode(_LooseLine(batch.seq, batch.epoch, batch.at, tuple(map(_raw, batch.records)), batch.sync))[1:]
     else:
         body = _encoder.encode(batch)[1:]

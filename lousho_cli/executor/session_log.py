@@ -34,6 +34,7 @@ class SessionLog:
         self._fold = fold
         self._turn = asyncio.Lock()
         self._announced = False
+        self._frozen: Session | None = None
         self._waiting: list[r.Batch] = []
         self._written = fold.seq
         self._unsynced = False
@@ -63,7 +64,9 @@ class SessionLog:
 
     @property
     def session(self) -> Session:
-        return self._fold.freeze()
+        if self._frozen is None:
+            self._frozen = self._fold.freeze()
+        return self._frozen
 
     @property
     def seq(self) -> int:
@@ -82,6 +85,7 @@ class SessionLog:
     def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live) -> Plan:
         """Folds what happened and all that follows from it. Its batches must be written next."""
         plan = advance(self._fold, self._announcing(happened), agent, live, self.claim.epoch, self.store.history_limit)
+        self._frozen = None
         self._waiting += plan.batches
         return plan
 
@@ -134,6 +138,7 @@ class SessionLog:
         stamped = with_ring(records, self.store.history_limit)
         batch = r.Batch(self._fold.seq + 1, self.claim.epoch, self.clock.now(), tuple(self._announcing(stamped)))
         apply(self._fold, batch)
+        self._frozen = None
         self._waiting.append(batch)
         return (batch,)
 
@@ -218,7 +223,7 @@ def _must_read_back(batches: Sequence[r.Batch]) -> None:
         StorageError: a value of the wrong kind came through every door.
     """
     for batch in batches:
-        if any(type(record) in _FROM_OUTSIDE for record in batch.records) and not readable(batch):
+        if not _FROM_OUTSIDE.isdisjoint(map(type, batch.records)) and not readable(batch):
             kinds = ", ".join(type(record).__name__ for record in batch.records)
             raise StorageError(
                 f"a record of batch {batch.seq} could not be read back ({kinds}), so it was not written",
