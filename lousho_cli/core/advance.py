@@ -15,13 +15,18 @@ from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.decide import AgentFacts, Effect, Live, RunCall, Write, decide
 from lousho_cli.core.fold import apply
 from lousho_cli.domain import records as r
+from lousho_cli.domain.session import Session
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Batches to write, in order, and effects to perform once they are written."""
+    """Batches to write, in order, and effects to perform once they are written.
+
+    ``session`` is what they add up to, None where the start of calls came on top of it.
+    """
 
     batches: tuple[r.Batch, ...]
     effects: tuple[Effect, ...]
+    session: Session | None = None
 
 
 def advance(f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, live: Live, epoch: int, limit: int) -> Plan:
@@ -37,12 +42,14 @@ def advance(f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, liv
     news: Sequence[r.Record] = happened
     while True:
         writer.take(news)
-        effects = decide(f.freeze(), agent, live)
+        session = f.freeze()
+        effects = decide(session, agent, live)
         news = [record for effect in effects if isinstance(effect, Write) for record in effect.records]
         if not news:
             break
-    writer.add([r.ToolStarted(effect.call.id) for effect in effects if isinstance(effect, RunCall)])
-    return Plan(writer.batches(), effects)
+    starts = [r.ToolStarted(effect.call.id) for effect in effects if isinstance(effect, RunCall)]
+    writer.add(starts)
+    return Plan(writer.batches(), effects, None if starts else session)
 
 
 class _Groups:

@@ -6,7 +6,7 @@ flagged, and a cost with one unknown price is unknown, never a partial sum.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -29,15 +29,10 @@ class ModelUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     calls: int = 0
     cost_usd: float | None = None
 
-    def plus(self, steps: Sequence[StepUsage]) -> ModelUsage:
+    def plus(self, input_tokens: int, output_tokens: int, calls: int, cost_usd: float | None) -> ModelUsage:
         """This share and further calls of the same model."""
-        costs = [self.cost_usd, *(step.cost_usd for step in steps)]
-        return ModelUsage(
-            self.input_tokens + sum([step.input_tokens for step in steps]),
-            self.output_tokens + sum([step.output_tokens for step in steps]),
-            self.calls + len(steps),
-            None if None in costs else sum(cost for cost in costs if cost is not None),
-        )
+        cost = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
+        return ModelUsage(self.input_tokens + input_tokens, self.output_tokens + output_tokens, self.calls + calls, cost)
 
 
 class StepUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -73,7 +68,8 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         cached, reasoning = self.cached_input_tokens, self.reasoning_tokens
         calls, estimated = self.model_calls, self.estimated
         cost = self.cost_usd if calls else 0.0
-        shares: dict[str, list[StepUsage]] = {}
+        added: dict[str, list[int]] = {}
+        costs: dict[str, float | None] = {}
         for step in steps:
             tokens_in += step.input_tokens
             tokens_out += step.output_tokens
@@ -83,11 +79,21 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             calls += 1
             estimated = estimated or step.estimated
             cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
-            shares.setdefault(step.model, []).append(step)
+            share = added.get(step.model)
+            if share is None:
+                share, costs[step.model] = added.setdefault(step.model, [0, 0, 0]), 0.0
+            share[0] += step.input_tokens
+            share[1] += step.output_tokens
+            share[2] += 1
+            spent = costs[step.model]
+            costs[step.model] = None if spent is None or step.cost_usd is None else spent + step.cost_usd
         by_model = dict(self.by_model)
-        for model, mine in shares.items():
-            by_model[model] = (by_model.get(model) or ModelUsage(cost_usd=0.0)).plus(mine)
+        for model, share in added.items():
+            by_model[model] = by_model.get(model, _NOTHING).plus(share[0], share[1], share[2], costs[model])
         return RunUsage(tokens_in, tokens_out, total, calls, estimated, cost, cached, reasoning, by_model)
+
+
+_NOTHING = ModelUsage(cost_usd=0.0)
 
 
 def step_usage(step: int, model: str, call: CallUsage | None, estimate: tuple[int, int]) -> StepUsage:

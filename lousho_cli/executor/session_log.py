@@ -85,7 +85,7 @@ class SessionLog:
     def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live) -> Plan:
         """Folds what happened and all that follows from it. Its batches must be written next."""
         plan = advance(self._fold, self._announcing(happened), agent, live, self.claim.epoch, self.store.history_limit)
-        self._frozen = None
+        self._frozen = plan.session
         self._waiting += plan.batches
         return plan
 
