@@ -235,9 +235,10 @@ class ModelRetry(_Record, frozen=True, gc=False, tag="lousho.model_retry"):
 
 
 class BusinessState(_Record, frozen=True, gc=False, tag="lousho.business_state"):
-    """The caller's own state; opaque."""
+    """The caller's own state; opaque. ``altered``: it held what JSON can not."""
 
     value: Any
+    altered: bool = False
 
 
 class Mark(_Record, frozen=True, gc=False, tag="lousho.mark"):

@@ -94,7 +94,7 @@ class Beginner:
         if orphaned:
             gone = f"the approval this session waited for is gone; its call is gated again [{ORPHANED}]"
             notes = (*notes, self._note("orphaned", gone))
-        state = [r.BusinessState(plain(value)[0]) for value in order.business_state]
+        state = [r.BusinessState(*plain(value)) for value in order.business_state]
         if not records:
             return Beginning(answered=await self._as_answered(session))
         return Beginning((*records, *self._repaired(_told(session, records)), *notes, *state))
