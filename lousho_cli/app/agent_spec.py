@@ -112,10 +112,6 @@ class AgentFile(msgspec.Struct, frozen=True, omit_defaults=True):
     first_input: str | None = None
 
     @property
-    def is_demo(self) -> bool:
-        return self.path is None
-
-    @property
     def address(self) -> str:
         """What names it on a command line: a path, ``module.py:attribute``, or the demo's name."""
         if self.path is None:

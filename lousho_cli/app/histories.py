@@ -14,7 +14,7 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Marked
 from lousho_cli.domain.shared import Shared
-from lousho_cli.errors import AmbiguousError, NotFoundError
+from lousho_cli.errors import AmbiguousError, ConfigurationError, NotFoundError
 from lousho_cli.ports.log_store import LogStore
 
 
@@ -40,11 +40,18 @@ async def history(store: LogStore | None, name: str, limit: int | None = None) -
         limit: at most so many, the newest; None means all that are kept.
 
     Raises:
-        ConfigurationError: it may not be an id.
+        ConfigurationError: it may not be an id, or is an address in a session.
         AmbiguousError: several sessions begin so.
     """
+    address = parse_address(name)
+    if address.is_point:
+        raise ConfigurationError(
+            f"{name} is one checkpoint, and history lists those of a session",
+            field="session",
+            hint=f"See them: lousho history {address.session}; see this one: lousho show {name}",
+        )
     try:
-        store, session_id = await find_session(store, parse_address(name).session)
+        store, session_id = await find_session(store, address.session)
     except AmbiguousError:
         raise
     except NotFoundError:

@@ -16,7 +16,7 @@ from lousho_cli.app.streaming import InputFollower
 from lousho_cli.app.wiring import approvals_of, checkpoints_of
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import user
-from lousho_cli.errors import InputRejectedError, SessionBusyError
+from lousho_cli.errors import SessionBusyError
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.clock import SYSTEM_CLOCK
@@ -101,8 +101,6 @@ async def _take_up(job: Job, signal: AbortSignal) -> RunResult:
 async def _ran(job: Job, follower: InputFollower, input_id: str, caught: Caught) -> Ran:
     session = follower.session
     known = session.inputs.get(input_id)
-    if known is not None and known.status == "rejected":
-        raise InputRejectedError(f"input {input_id} was rejected: {known.error or 'nobody will take it'}")
     if session.awaiting and (known is None or known.status != "settled"):
         job.tell("the input is kept, and is taken up once that is decided")
     ran = await ran_of(job, result_of(job.session_id, session), None, caught)

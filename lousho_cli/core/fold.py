@@ -149,13 +149,6 @@ def _append_input(f: Accumulator, messages: Sequence[Message]) -> None:
         f.messages.extend(messages)
 
 
-def _input_rejected(f: Accumulator, record: r.InputRejected, _batch: r.Batch) -> None:
-    known = f.inputs.get(record.id)
-    if known is not None and known.status == "received":
-        f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "rejected", error=record.reason)}
-        f.waiting = tuple(i for i in f.waiting if i != record.id)
-
-
 def _input_settled(f: Accumulator, record: r.InputSettled, _batch: r.Batch) -> None:
     known = f.inputs.get(record.id)
     if known is not None:
@@ -370,7 +363,6 @@ _HANDLERS: Handlers = {
     r.Claimed: _claimed,
     r.InputReceived: _input_received,
     r.InputApplied: _input_applied,
-    r.InputRejected: _input_rejected,
     r.InputSettled: _input_settled,
     r.AbortAsked: _abort_asked,
     r.RunStarted: _run_started,
@@ -389,6 +381,6 @@ _HANDLERS: Handlers = {
     r.Mark: _mark,
     r.Foreign: _foreign,
 }
-"""What each record does. ``Partial``, ``Note`` and ``WakeSet`` change no state: they are for who reads the log."""
+"""What each record does. ``Partial`` and ``Note`` change no state: they are for who reads the log."""
 
 _PASSED: Handlers = {**_HANDLERS, r.Mark: _passed_mark}

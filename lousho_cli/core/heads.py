@@ -225,10 +225,6 @@ def _input_applied(d: _Draft, record: r.InputApplied, _batch: r.Batch) -> bool:
     return True
 
 
-def _input_rejected(d: _Draft, record: r.InputRejected, _batch: r.Batch) -> None:
-    d.no_longer_waiting(record.id)
-
-
 def _input_settled(d: _Draft, record: r.InputSettled, _batch: r.Batch) -> None:
     d.no_longer_waiting(record.id)
     d.outcome, d.error = record.outcome, record.error
@@ -316,7 +312,6 @@ _HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
     r.Foreign: _foreign,
     r.InputReceived: _input_received,
     r.InputApplied: _input_applied,
-    r.InputRejected: _input_rejected,
     r.InputSettled: _input_settled,
     r.RunStarted: _run_started,
     r.RunResumed: _run_resumed,

@@ -42,11 +42,6 @@ def parse(text: str) -> Parsed:
         return Parsed(text, text, ("no JSON", text))
 
 
-def first_difference(a: Any, b: Any, path: str = "") -> Difference | None:
-    """The first place where two JSON values part, keys in alphabetical order; None if nowhere."""
-    return next(differences(a, b, path), None)
-
-
 def differences(a: Any, b: Any, path: str = "") -> Iterator[Difference]:
     """Every place where two JSON values part, keys in alphabetical order.
 

@@ -93,13 +93,6 @@ class InputApplied(_Record, frozen=True, gc=False, tag="lousho.input_applied"):
     id: str
 
 
-class InputRejected(_Record, frozen=True, gc=False, tag="lousho.input_rejected"):
-    """An input will never be applied."""
-
-    id: str
-    reason: str
-
-
 class InputSettled(_Record, frozen=True, gc=False, tag="lousho.input_settled"):
     """An input came to its end. A failed or aborted one is never run again unless the session is named."""
 
@@ -191,7 +184,6 @@ class ToolFinished(_Record, frozen=True, gc=False, tag="lousho.tool_finished"):
     content: str
     is_error: bool = False
     altered: bool = False
-    ms: int | None = None
 
 
 class WaitOpened(_Record, frozen=True, gc=False, tag="lousho.wait_opened"):
@@ -258,13 +250,6 @@ class Note(_Record, frozen=True, gc=False, tag="lousho.note"):
     text: str
 
 
-class WakeSet(_Record, frozen=True, gc=False, tag="lousho.wake_set"):
-    """Somebody should look at the session at this time."""
-
-    at: str
-    input_id: str | None = None
-
-
 Record = (
     Created
     | Forked
@@ -273,7 +258,6 @@ Record = (
     | Claimed
     | InputReceived
     | InputApplied
-    | InputRejected
     | InputSettled
     | AbortAsked
     | RunStarted
@@ -292,7 +276,6 @@ Record = (
     | BusinessState
     | Mark
     | Note
-    | WakeSet
 )
 
 

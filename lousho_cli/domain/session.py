@@ -66,7 +66,7 @@ class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     digest: str
     by: str | None = None
-    status: Literal["received", "applied", "rejected", "settled"] = "received"
+    status: Literal["received", "applied", "settled"] = "received"
     outcome: Literal["completed", "failed", "aborted"] | None = None
     error: str | None = None
     messages: tuple[Message, ...] = ()

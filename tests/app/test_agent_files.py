@@ -53,7 +53,7 @@ def refusal(folder, text, name="agent.yaml"):
 def test_every_field_of_the_example(tmp_path):
     agent = load(tmp_path, WHOLE)
     assert (agent.name, agent.prompt, agent.folder, agent.workspace) == ("trip", "You plan trips.", tmp_path, tmp_path)
-    assert agent.path == tmp_path / "agent.yaml" and agent.address == str(tmp_path / "agent.yaml") and not agent.is_demo
+    assert agent.path == tmp_path / "agent.yaml" and agent.address == str(tmp_path / "agent.yaml")
     assert agent.provider == ProviderSpec("openai", "gpt-5-mini", "http://127.0.0.1:11434/v1", "OPENAI_API_KEY")
     assert agent.policy == Policy(
         requires_approval=("shell",),

@@ -43,7 +43,7 @@ def test_a_demo_and_a_store_that_is_no_folder_store_no_path(here: Path) -> None:
 
 
 def test_a_demo_is_found_by_its_name_but_not_in_place_of_a_file(here: Path) -> None:
-    assert find_agent("s", "trip", None, AgentChoice()).is_demo
+    assert find_agent("s", "trip", None, AgentChoice()).path is None
     write(here / "trip.json", "trip")
     assert find_agent("s", "trip", "trip.json", AgentChoice()).path == here / "trip.json"
 

@@ -50,7 +50,7 @@ async def play(agent, result=None) -> list[Message]:
 def test_every_demo_says_something_by_itself(tmp_path):
     for name in DEMOS:
         agent = demo(name, tmp_path)
-        assert (agent.name, agent.is_demo, agent.address) == (name, True, name)
+        assert (agent.name, agent.path, agent.address) == (name, None, name)
         assert agent.first_input
     with pytest.raises(ConfigurationError):
         demo("none", tmp_path)

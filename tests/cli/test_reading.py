@@ -326,3 +326,9 @@ def test_diff_counts_what_it_does_not_show_of_a_value(lousho: Any, store: Any, t
     store("a", trip(forecast=json.dumps(list(range(100)))))
     store("b", trip(forecast=json.dumps(list(range(1, 101)))))
     assert "and 80 more places in the result of weather" in lousho("diff", "a", "b").out
+
+
+def test_history_of_a_checkpoint_is_refused_and_says_what_is_meant(lousho: Any, trip: Any) -> None:
+    ran = lousho("history", "trip@1")
+    assert ran.code == 2
+    assert "lousho show trip@1" in ran.err

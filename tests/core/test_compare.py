@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lousho_cli.core.compare import Drift, compare_trajectories, matches
 from lousho_cli.core.trajectory import Step, StepCall, trajectory_of
-from lousho_cli.core.values import first_difference, parse
+from lousho_cli.core.values import differences, parse
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.usage import RunUsage
@@ -282,8 +282,8 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_values_differ_somewhere_exactly_when_their_keys_do(a: Any, b: Any) -> None:
     left, right = parse(json.dumps(a)), parse(json.dumps(b))
-    assert (left.key == right.key) == (first_difference(left.value, right.value) is None)
-    assert first_difference(left.value, left.value) is None
+    assert (left.key == right.key) == (not list(differences(left.value, right.value)))
+    assert not list(differences(left.value, left.value))
 
 
 STEPS = st.lists(

@@ -113,7 +113,6 @@ plain_records = st.one_of(
     st.builds(r.Claimed, texts),
     st.builds(r.InputReceived, ids, many),
     st.builds(r.InputApplied, ids),
-    st.builds(r.InputRejected, ids, texts),
     st.builds(r.InputSettled, ids, st.sampled_from(["completed", "failed", "aborted"])),
     st.just(r.AbortAsked()),
     st.builds(lambda i, t: r.RunStarted(i, Fingerprint("h"), instructions=t or None), ids, texts),
@@ -132,7 +131,6 @@ plain_records = st.one_of(
     st.builds(r.BusinessState, st.sampled_from([None, {"a": [1]}, 3])),
     st.builds(r.Mark, st.integers(-1, 4), statuses, st.sampled_from([None, "stop"]), st.none() | ids, st.integers(-2, 3)),
     st.builds(r.Note, texts, texts),
-    st.builds(r.WakeSet, texts),
     st.builds(r.Foreign, st.sampled_from(["lousho.later", "mine"]), st.just(b"{}")),
 )
 

@@ -32,7 +32,6 @@ records = st.one_of(
     st.builds(r.Foreign, st.sampled_from(["lousho.later", "own.type"]), st.just(b"{}")),
     st.builds(r.InputReceived, ids, histories),
     st.builds(r.InputApplied, ids),
-    st.builds(r.InputRejected, ids, st.just("why")),
     st.builds(r.InputSettled, ids, st.sampled_from(["completed", "failed", "aborted"]), st.sampled_from([None, "e"])),
     st.builds(r.RunStarted, ids, instructions=st.sampled_from([None, "be kind"])),
     st.builds(r.RunResumed, st.integers(1, 5)),

@@ -63,8 +63,8 @@ async def test_the_next_message_has_time_of_its_own() -> None:
     assert (result.finish_reason, result.text) == ("stop", "here I am")
 
 
-async def test_a_resume_has_no_more_time_than_was_left() -> None:
-    """Stamped once: a process that dies and is resumed does not get the whole time again."""
+async def test_the_time_is_stamped_before_the_first_model_call() -> None:
+    """So it is in the log from the beginning, and whoever resumes finds it there."""
     store = memory_store()
     task = asyncio.ensure_future(run(store, Silent(), max_duration_ms=50))
     while not (await store.read("late")).head:
