@@ -11,6 +11,9 @@
     ├── AgentDriftError                 the agent changed and the mode is error
     │   └── ResumeToolMissingError      a pending call names a tool that is gone
     ├── InputRejectedError              an input id with other content, a closed queue
+    ├── HookError                       a hook or a guardrail failed          .hook
+    ├── GuardrailTrippedError           a guardrail that throws blocked       .name .kind .reason .tool_name
+    ├── BudgetExceededError             a limit was reached that throws       .limit .value .max
     ├── ProviderError                   a model call failed                   .category .retryable .retry_after_ms
     ├── StorageError                    the store cannot be read or written
     │   ├── DamagedLogError             a hole in the middle of a log
@@ -19,6 +22,8 @@
     └── AbortedError                    the signal fired before anything could start
 
     PropagatingToolError                raised by a tool to stop the run; on purpose without a code
+    AskPerson                           raised by a tool that needs a person to go on; without a code
+    └── SignInRequired                  it needs a person to sign in somewhere
 
 A code is stable: callers branch on it. The detail says what happened, the hint
 what to do. None of them ever holds a key, a header or a whole response body.
@@ -154,6 +159,38 @@ class InputRejectedError(SDKError):
     default_code = "LOUSHO_INPUT_REJECTED"
 
 
+class HookError(SDKError):
+    """A hook or a guardrail raised, or gave what can not be used. ``hook`` names it; ``__cause__`` is what it raised."""
+
+    default_code = "LOUSHO_HOOK_FAILED"
+
+    def __init__(self, hook: str, why: str) -> None:
+        super().__init__(f"{hook} {why}", hint="The run stands where it stood before. Mend it and go on.")
+        self.hook = hook
+
+
+class GuardrailTrippedError(SDKError):
+    """A guardrail blocked, and it is one that throws. ``kind`` is what it looked at: input, tool or output."""
+
+    default_code = "LOUSHO_GUARDRAIL_TRIPPED"
+
+    def __init__(self, name: str, kind: str, reason: str = "", tool_name: str | None = None) -> None:
+        of = f" of {tool_name}" if tool_name else ""
+        super().__init__(f"the guardrail {name} blocked the {kind}{of}: {reason}".rstrip(": "))
+        self.name, self.kind, self.reason, self.tool_name = name, kind, reason, tool_name
+
+
+class BudgetExceededError(SDKError):
+    """A run came to a limit whose ``on_exceeded`` is ``throw``. ``value`` is what it used, None where that is not known."""
+
+    default_code = "LOUSHO_BUDGET_EXCEEDED"
+
+    def __init__(self, limit: str, value: float | None, most: float) -> None:
+        used = "what it used is not known" if value is None else f"it used {value:g}"
+        super().__init__(f"the run came to its limit {limit} of {most:g}: {used}", hint="Go on with a higher limit.")
+        self.limit, self.value, self.max = limit, value, most
+
+
 class ProviderError(SDKError):
     """A model call failed.
 
@@ -221,3 +258,39 @@ class PropagatingToolError(Exception):
     The calls already running are awaited and recorded, no new one starts, and the
     first such error in call order is what the caller gets.
     """
+
+
+class AskPerson(Exception):
+    """Raised by a tool that finds out while it runs that it needs a person.
+
+    The call is put off, not failed: the run pauses once the calls beside it have ended, and after the answer the tool
+    runs again from its beginning, with the answer in ``context.answer``. When the person declines, the model is told.
+
+    Args:
+        text: what the person is asked.
+        options: choices to offer. allow_free_text: whether another answer is welcome, too.
+    """
+
+    kind = "question"
+    url: str | None = None
+
+    def __init__(self, text: str, *, options: Sequence[str] = (), allow_free_text: bool = True) -> None:
+        super().__init__(text)
+        self.text = text
+        self.options = tuple(options)
+        self.allow_free_text = allow_free_text or not self.options
+
+
+class SignInRequired(AskPerson):
+    """Raised by a tool that can not go on until a person has signed in. Approving means: it is done.
+
+    Args:
+        url: where to sign in.
+        text: what the person is asked; names the address when not given.
+    """
+
+    kind = "sign-in"
+
+    def __init__(self, url: str, text: str = "") -> None:
+        super().__init__(text or f"Sign in at {url}, then approve.")
+        self.url = url

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, ToolEntry
+from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, SubAgentEntry, ToolEntry
 from lousho_cli.app.documents import INVALID, read_document
 from lousho_cli.core.retry import RetryPolicy
 from lousho_cli.errors import ConfigurationError
@@ -34,8 +34,11 @@ PRESETS = {
 """For each provider type that speaks the chat-completions wire: where it is, and the variable with its key."""
 
 
-def load_agent_file(path: Path) -> AgentFile:
-    """Reads an agent file.
+def load_agent_file(path: Path, within: tuple[Path, ...] = ()) -> AgentFile:
+    """Reads an agent file, and those of its sub-agents.
+
+    Args:
+        within: the files of the agents it is a sub-agent of, outermost first.
 
     Raises:
         ConfigurationError: there is none, or something in it is wrong; the detail names every wrong
@@ -43,15 +46,15 @@ def load_agent_file(path: Path) -> AgentFile:
             ``…_UNSUPPORTED_FORMAT``, ``…_INVALID``, ``…_UNKNOWN_FIELD``, ``…_UNSUPPORTED``.
     """
     path = path.absolute()
-    return agent_from(read_document(path), folder=path.parent, path=path)
+    return agent_from(read_document(path), folder=path.parent, path=path, within=within)
 
 
-def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = None) -> AgentFile:
+def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = None, within: tuple[Path, ...] = ()) -> AgentFile:
     """Reads an agent given as data. In a module, ``tools`` may hold functions and tools, and ``provider`` a provider.
 
     Args:
         folder: what relative paths start from.
-        path: the file it comes from. attribute: the name it has in a module.
+        path: the file it comes from. attribute: the name it has in a module. within: as for ``load_agent_file``.
 
     Raises:
         ConfigurationError: like ``load_agent_file``.
@@ -77,9 +80,28 @@ def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = 
         policy=_policy(checked.policy),
         durability=_durability(checked.durability),
         notify=tuple(tuple(shlex.split(line)) if isinstance(line, str) else tuple(line) for line in checked.notify),
+        subagents=_subagents(checked.subagents, folder, (*within, path.resolve())),
         path=path,
         attribute=attribute,
     )
+
+
+def _subagents(given: Mapping[str, str | schema.SubAgent], folder: Path, within: tuple[Path, ...]) -> tuple[SubAgentEntry, ...]:
+    return tuple(_subagent(name, entry, folder, within) for name, entry in given.items())
+
+
+def _subagent(name: str, entry: str | schema.SubAgent, folder: Path, within: tuple[Path, ...]) -> SubAgentEntry:
+    field = f"subagents.{name}"
+    file = folder / (entry if isinstance(entry, str) else entry.agent)
+    if file.resolve() in within:
+        raise ConfigurationError(f"{field}: {file.name} would be a sub-agent of itself", field=field, code=INVALID)
+    try:
+        loaded = load_agent_file(file, within)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{field}: {error.detail}", field=field, code=error.code, hint=error.hint) from error
+    if isinstance(entry, str):
+        return SubAgentEntry(name, loaded)
+    return SubAgentEntry(name, loaded, entry.description, entry.needs_approval)
 
 
 def _take_objects(raw: dict[str, Any]) -> dict[int, ToolEntry]:

@@ -15,7 +15,7 @@ from lousho_cli.app.secrets import names_secret
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.tools.builtin import BUILTINS
 
-LATER = {"subagents": "sub-agents are", "mcp_servers": "MCP servers are"}
+LATER = {"mcp_servers": "MCP servers are"}
 """Fields of CLI.md's agent file that this version does not have."""
 
 _FOR_WIRE = {"base_url", "api_key_env", "headers", "extra_body", "empty_content", "connect_timeout", "first_byte_timeout", "idle_timeout"}

@@ -120,6 +120,14 @@ class Durability(_Part):
     resume_background_agents: bool = True
 
 
+class SubAgent(_Part):
+    """An agent file that the agent may hand work to."""
+
+    agent: Annotated[str, Field(min_length=1, description="its file, from the folder of this one")]
+    description: Annotated[str, Field(description="what the model is told of it")] | None = None
+    needs_approval: bool = False
+
+
 class AgentModel(_Part):
     """An agent file of lousho."""
 
@@ -135,6 +143,13 @@ class AgentModel(_Part):
             _by_kind((list, "<words>"), other="<line>"),
         ]
     ] = []
+    subagents: dict[
+        Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,64}$")],
+        Annotated[
+            Annotated[str, Field(min_length=1), Tag("<file>")] | Annotated[SubAgent, Tag("<entry>")],
+            _by_kind((str, "<file>"), other="<entry>"),
+        ],
+    ] = {}
     workspace: Annotated[Literal["host"], Field(description="file tools and shell work in the folder of this file")] = "host"
 
 

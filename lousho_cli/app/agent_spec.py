@@ -88,6 +88,15 @@ class Durability(msgspec.Struct, frozen=True, omit_defaults=True):
     resume_background_agents: bool = True
 
 
+class SubAgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An agent that another may hand work to, as a tool called ``name``."""
+
+    name: str
+    file: AgentFile
+    description: str | None = None
+    needs_approval: bool = False
+
+
 class AgentFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """An agent, ready to be wired.
 
@@ -107,6 +116,7 @@ class AgentFile(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: Policy = Policy()
     durability: Durability = Durability()
     notify: tuple[tuple[str, ...], ...] = ()
+    subagents: tuple[SubAgentEntry, ...] = ()
     path: Path | None = None
     attribute: str | None = None
     first_input: str | None = None

@@ -8,7 +8,7 @@ from lousho_cli.app.showing import Point, read_point
 from lousho_cli.core.alignment import Change
 from lousho_cli.core.compare import Drift, Mode, compare_trajectories
 from lousho_cli.core.trajectory import Comparable, Step
-from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import Sessions
 
 
 class TokenTotals(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -35,7 +35,7 @@ class Compared(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     diverged_at: int | None = None
 
 
-async def compare(store: LogStore | None, a: str, b: str, *, mode: Mode = "strict") -> tuple[Compared, tuple[Point, Point]]:
+async def compare(store: Sessions | None, a: str, b: str, *, mode: Mode = "strict") -> tuple[Compared, tuple[Point, Point]]:
     """How ``b`` differs from ``a``, and what the two addresses meant.
 
     Raises:

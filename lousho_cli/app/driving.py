@@ -21,6 +21,7 @@ from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, locate_store
 from lousho_cli.domain import records as r
+from lousho_cli.domain.events import Event
 from lousho_cli.errors import (
     ConfigurationError,
     DamagedLogError,
@@ -33,7 +34,7 @@ from lousho_cli.errors import (
 )
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.approvals import resume_after_approval
-from lousho_cli.executor.events import Event, Listener
+from lousho_cli.executor.events import Listener
 from lousho_cli.executor.results import RunResult, result_of
 from lousho_cli.executor.session_log import newer_version
 from lousho_cli.ports.log_store import LogStore
@@ -86,13 +87,13 @@ class _Running:
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._names: dict[str, str] = {}
+        self._names: dict[tuple[str, ...], str] = {}
 
     def __call__(self, event: Event) -> None:
-        if event.type == "tool.start":
-            self._names[event.data["id"]] = event.data.get("name") or event.data["id"]
+        if event.type in ("tool.start", "tool.resume"):
+            self._names[(*event.path, event.id)] = event.name
         elif event.type in ("tool.done", "tool.error"):
-            self._names.pop(event.data["id"], None)
+            self._names.pop((*event.path, event.id), None)
         self._listener(event)
 
     def names(self) -> tuple[str, ...]:

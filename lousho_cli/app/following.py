@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,15 +10,12 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core.fold import fold
+from lousho_cli.core.telling import Teller
+from lousho_cli.domain.events import Event
 from lousho_cli.domain.records import Batch, Foreign, Record
 from lousho_cli.domain.session import Session
+from lousho_cli.executor.log_events import FOLLOW_EVERY_S, WATCH_MS, read_events
 from lousho_cli.ports.log_store import Hole, LogStore
-
-WATCH_MS = 1_000
-"""How long one wait for news lasts before the owner is looked at again."""
-
-FOLLOW_EVERY_S = 5
-"""How often the owner is told that somebody looks on, and so writes parts of an answer too."""
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -77,6 +75,20 @@ async def follow(store: LogStore, session_id: str, since: int = 0) -> AsyncItera
         if session.outcome is not None and not driven:
             return
         await store.watch(session_id, after, WATCH_MS)
+
+
+async def follow_events(store: LogStore, session_id: str, since: int = 0) -> AsyncIterator[Event]:
+    """The same as events, those of the batches behind ``since``: what a run's listener is told, but for what is in no log.
+
+    Raises:
+        StorageError: it can not be read.
+    """
+    async for event in read_events(store, session_id, (since, sys.maxsize), _goes_on):
+        yield event
+
+
+def _goes_on(teller: Teller, driven: bool) -> bool:
+    return driven or teller.session.outcome is None
 
 
 def followed_of(batch: Batch) -> list[Followed]:

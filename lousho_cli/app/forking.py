@@ -9,11 +9,12 @@ import msgspec
 from lousho_cli.app.agents import AgentChoice, find_agent
 from lousho_cli.app.driving import Ran, Tell, check_input, require_writable
 from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.plain_sessions import PlainSessions
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import Forked
 from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.sessions import find_session
-from lousho_cli.app.wiring import checkpoints_of, open_store
+from lousho_cli.app.wiring import checkpoints_to_fork, open_store, open_to_look
 from lousho_cli.core.addresses import parse_address
 from lousho_cli.core.gate import effective_replay
 from lousho_cli.core.resuming import outlook
@@ -54,11 +55,16 @@ class Fork(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """A fork that can be made. ``unrepeatable``: calls that will run and must not run twice, as (id, tool)."""
+    """A fork that can be made.
 
-    store: LogStore
+    checkpoints: the store it is made in; resumable: the log store behind it, None where a run can not go on.
+    unrepeatable: calls that will run and must not run twice, as (id, tool).
+    """
+
+    checkpoints: Any
     source: str
     step: str
+    resumable: LogStore | None = None
     prepared: Prepared | None = None
     unrepeatable: tuple[tuple[str, str], ...] = ()
 
@@ -71,7 +77,9 @@ async def look(order: ForkOrder) -> Ready:
         ConfigurationError: no step was named, a patch that fits nothing, an agent that can not be found.
     """
     address = parse_address(order.source)
-    store, source = await find_session(open_store(order.choice.store, create=False), address.session)
+    store = _opened(order)
+    _, source = await find_session(store, address.session)
+    assert store is not None, "a session was found in it"
     if order.new_id is not None:
         check_session_id(order.new_id)
     step = _step(order)
@@ -79,12 +87,18 @@ async def look(order: ForkOrder) -> Ready:
         check_input(said)
     loaded = await load(store, source)
     require_writable(loaded)
-    preview = await fork_preview(source, step, checkpoints_of(store), order.patch)
+    checkpoints = await checkpoints_to_fork(store, source)
+    preview = await fork_preview(source, step, checkpoints, order.patch)
+    resumable = None if isinstance(store, PlainSessions) else store
     if not order.run:
-        return Ready(store, source, step)
+        return Ready(checkpoints, source, step, resumable)
     file = find_agent(source, loaded.session.agent, loaded.session.path, order.choice)
     prepared = prepare(file, order.flags, preview)
-    return Ready(store, source, step, prepared, _unrepeatable(preview, prepared))
+    return Ready(checkpoints, source, step, resumable, prepared, _unrepeatable(preview, prepared))
+
+
+def _opened(order: ForkOrder) -> LogStore | PlainSessions | None:
+    return open_store(order.choice.store, create=False) if order.run else open_to_look(order.choice.store)
 
 
 def _step(order: ForkOrder) -> str:
@@ -115,10 +129,11 @@ async def fork(order: ForkOrder, ready: Ready) -> Fork:
         ConfigurationError: the new id is taken.
         StorageError: it can not be written.
     """
-    made = await AgentExecutor.fork(ready.source, ready.step, checkpoints_of(ready.store), order.patch, order.new_id)
+    made = await AgentExecutor.fork(ready.source, ready.step, ready.checkpoints, order.patch, order.new_id)
     model = f" --model {order.flags.model}" if order.flags.model else ""
     forked = Forked(session=made.session_id, step=made.step, parent=ready.source)
-    return Fork(forked, f"lousho resume {made.session_id}{model}{suffix_of(order.choice)}", _behind(made))
+    next_command = f"resume {made.session_id}{model}" if ready.resumable is not None else f"show {made.session_id}"
+    return Fork(forked, f"lousho {next_command}{suffix_of(order.choice)}", _behind(made))
 
 
 def _behind(made: ForkResult) -> tuple[int, int] | None:
@@ -128,7 +143,8 @@ def _behind(made: ForkResult) -> tuple[int, int] | None:
 async def go_on_with(made: Fork, ready: Ready, order: ForkOrder, listener: Listener, tell: Tell, ahead: Ahead) -> Ran:
     """Goes on with a fork that was just made. Raises as ``AgentExecutor.execute``."""
     assert ready.prepared is not None, "a fork that is to run was looked at with its agent"
-    loaded: Loaded = await load(ready.store, made.forked.session)
+    assert ready.resumable is not None, "and in a store that can drive it"
+    loaded: Loaded = await load(ready.resumable, made.forked.session)
     say_ahead_of(check_of(loaded, ready.prepared), ahead)
     for warning in ready.prepared.warnings:
         tell(warning)

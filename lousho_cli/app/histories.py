@@ -15,7 +15,7 @@ from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Marked
 from lousho_cli.domain.shared import Shared
 from lousho_cli.errors import AmbiguousError, ConfigurationError, NotFoundError
-from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import Sessions
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -32,7 +32,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     approval_id: str | None = None
 
 
-async def history(store: LogStore | None, name: str, limit: int | None = None) -> tuple[tuple[HistoryEntry, ...], Loaded | None]:
+async def history(store: Sessions | None, name: str, limit: int | None = None) -> tuple[tuple[HistoryEntry, ...], Loaded | None]:
     """The kept checkpoints of a session, and the session; none for one that is not there.
 
     Args:

@@ -47,4 +47,6 @@ async def decided_by(store: LogStore, session_id: str, approval_id: str, post_id
                 opened = opened or record.approval.id == approval_id
             elif isinstance(record, r.InputSettled | r.Cleared) and opened:
                 return "another"  # it was aborted while it waited
+            elif isinstance(record, r.Base) and approval_id in record.state.decided:
+                return "another"  # the log was trimmed since, and does not say any more who it was
     return "nobody"

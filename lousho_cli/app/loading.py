@@ -12,7 +12,8 @@ from lousho_cli.core.versions import damaged_records
 from lousho_cli.domain.records import FORMAT
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import DamagedLogError
-from lousho_cli.ports.log_store import Hole, LogStore
+from lousho_cli.ports.log_store import Hole
+from lousho_cli.ports.sessions import Sessions
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -44,7 +45,7 @@ def newer_than_this(session_id: str, format: int, unknown: Sequence[str]) -> str
     return ""
 
 
-async def load(store: LogStore, session_id: str) -> Loaded:
+async def load(store: Sessions, session_id: str) -> Loaded:
     """A session, folded from its snapshot and the records behind it.
 
     Raises:

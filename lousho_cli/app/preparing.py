@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.app.agent_spec import AgentFile
+from lousho_cli.app.agent_spec import AgentFile, SubAgentEntry
 from lousho_cli.app.agent_tools import build_tools
 from lousho_cli.app.config import load_settings
 from lousho_cli.app.providers import build_provider
@@ -20,6 +20,7 @@ from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunSettings, run_agent
+from lousho_cli.executor.sub_agents import SubAgent
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.tool import Tool
 
@@ -91,8 +92,27 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
             "on_agent_drift": flags.on_drift or settings.on_drift or file.policy.on_agent_drift,
             "on_model_error": durability.retry.decide if durability.retry else None,
             "abort_grace_ms": GRACE_MS,
+            "subagents": {entry.name: _subagent(entry) for entry in file.subagents},
         },
         warnings=_warnings(file),
+    )
+
+
+def _subagent(entry: SubAgentEntry) -> SubAgent:
+    """A sub-agent as its own file says; how long approvals last, retries and what a cut call means are its lead's."""
+    file = entry.file
+    refuse_unsupported(file)
+    limits = file.policy.limits
+    return SubAgent(
+        Agent(name=file.name, prompt=file.prompt),
+        description=entry.description or f"Hands work to the agent {file.name}: {file.prompt.strip().partition(chr(10))[0]:.200}",
+        provider=build_provider(file),
+        tools=build_tools(file),
+        max_steps=limits.max_steps,
+        max_tokens=limits.max_tokens,
+        max_duration_ms=limits.max_duration_ms,
+        needs_approval=entry.needs_approval,
+        subagents={inner.name: _subagent(inner) for inner in file.subagents},
     )
 
 

@@ -14,13 +14,13 @@ from lousho_cli.app.driving import Job, Ran, drive, ran_of
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.streaming import InputFollower
 from lousho_cli.app.wiring import approvals_of, checkpoints_of
+from lousho_cli.domain.events import Event
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import user
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.executor.events import Event
 from lousho_cli.executor.results import RunResult, result_of
 
 
@@ -57,7 +57,7 @@ def silent_while_busy(job: Job) -> Job:
         nonlocal kept
         if kept is not None:
             kept.append(event)
-            if event.type in ("error", "run.done"):
+            if event.type in ("error", "run.done") or (event.type == "run.start" and event.run is None):
                 return
         events, kept = kept or [event], None
         for one in events:

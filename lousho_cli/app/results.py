@@ -13,14 +13,14 @@ import msgspec
 
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
-from lousho_cli.domain.usage import ModelUsage, RunUsage
+from lousho_cli.domain.usage import Delegated, ModelUsage, RunUsage
 
 Status = Literal["in-progress", "awaiting-approval", "finished"]
 Outcome = Literal["completed", "failed", "aborted"]
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a run used so far. ``cost_usd`` is left out where a price is unknown."""
+    """What a run used so far, its sub-agents apart in ``delegated``. ``cost_usd`` is left out where a price is unknown."""
 
     input_tokens: int
     output_tokens: int
@@ -31,6 +31,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     cached_input_tokens: int = 0
     reasoning_tokens: int = 0
     by_model: dict[str, ModelUsage] = {}
+    delegated: Delegated = Delegated()
 
 
 class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

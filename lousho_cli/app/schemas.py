@@ -8,9 +8,10 @@ from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import NotFoundError
 
 _RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
-_DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort")
+_DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort", "import")
+_UPKEEP = ("drift", "prune", "trim")
 _FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run"}
-NAMES = tuple(sorted({*_RUN_LIKE, *_DATA, *_FLAGS, "agent", "envelope", "error"}))
+NAMES = tuple(sorted({*_RUN_LIKE, *_DATA, *_UPKEEP, *_FLAGS, "agent", "envelope", "error", "event"}))
 """What ``schema_of`` knows."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -32,6 +33,10 @@ def schema_of(name: str) -> dict[str, Any]:
         from lousho_cli.app.agent_schema import agent_file_json_schema
 
         return agent_file_json_schema()
+    if name == "event":
+        from lousho_cli.app.event_schema import event_json_schema
+
+        return {"$schema": _DIALECT, **event_json_schema()}
     if name in ("envelope", "error"):
         return {"$schema": _DIALECT, **(_ENVELOPE if name == "envelope" else _ERROR)}
     title = "a line of lousho follow --json" if name == "follow" else f"data of lousho {_FLAGS.get(name, name)} --json"
@@ -53,7 +58,23 @@ def _made(name: str) -> dict[str, Any]:
 
 
 def _type_of(name: str) -> Any:
-    from lousho_cli.app import aborting, checking, comparing, config, deleting, doctor, following, histories, results, sessions, showing
+    from lousho_cli.app import (
+        aborting,
+        checking,
+        comparing,
+        config,
+        deleting,
+        doctor,
+        drifting,
+        following,
+        histories,
+        importing,
+        pruning,
+        results,
+        sessions,
+        showing,
+        trimming,
+    )
 
     if name in _RUN_LIKE:
         return results.RunDone
@@ -71,6 +92,10 @@ def _type_of(name: str) -> Any:
         "delete": deleting.Deletion,
         "doctor": list[doctor.Check],
         "config": list[config.Setting],
+        "import": importing.Import,
+        "drift": list[drifting.DriftFound],
+        "prune": pruning.PruneDone,
+        "trim": trimming.Trimmed,
     }
     return types[name]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +15,9 @@ from lousho_cli.core.session_ids import check_session_id, keeps_only_a_pause
 from lousho_cli.domain.heads import Head
 from lousho_cli.errors import AmbiguousError, NotAStoreError, NotFoundError, StorageError
 from lousho_cli.ports.log_store import Heads, LogStore
+from lousho_cli.ports.sessions import Sessions
+
+S = TypeVar("S", bound=Sessions)
 
 _NAMED = 20  # how many ids an error lists before it only counts
 
@@ -55,7 +59,7 @@ def is_cleared(head: Head) -> bool:
     return not head.messages and not head.attempts and not head.outline.waiting and head.waits_for is None
 
 
-async def read_heads(store: LogStore) -> Heads:
+async def read_heads(store: Sessions) -> Heads:
     """The sessions of a store, in no order: its logs without those that only keep a pause of a run elsewhere."""
     found = await store.heads()
     return Heads(tuple(head for head in found.heads if not keeps_only_a_pause(head)), found.damaged)
@@ -144,7 +148,7 @@ def pending_item(head: Head) -> PendingItem | None:
     )
 
 
-async def find_session(store: LogStore | None, name: str) -> tuple[LogStore, str]:
+async def find_session(store: S | None, name: str) -> tuple[S, str]:
     """The store and the id of the session that ``name`` means: an exact id, else the only one that begins so.
 
     A store that is not there (None) holds no session.
@@ -171,7 +175,7 @@ async def find_session(store: LogStore | None, name: str) -> tuple[LogStore, str
     return store, matches[0]
 
 
-async def head_of(store: LogStore, session_id: str) -> Head | None:
+async def head_of(store: Sessions, session_id: str) -> Head | None:
     """The head of a session; None where there is none, and where its log can not be read."""
     try:
         return await store.head(session_id)

@@ -9,16 +9,17 @@ import msgspec
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.results import Outcome, PendingItem, Status, Usage, usage_of
 from lousho_cli.app.sessions import find_session
-from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address
+from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address, trimmed_away
 from lousho_cli.core.checkpoints import checkpoint_at
 from lousho_cli.core.fold import fold
+from lousho_cli.core.sub_sessions import SubSession, sub_sessions
 from lousho_cli.core.versions import damaged_records
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.messages import Message, Part, Reasoning, ToolCall
 from lousho_cli.domain.session import Marked, Session
-from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import Sessions
 
 
 class ShownMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -34,8 +35,23 @@ class ShownMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     metadata: dict[str, Any] | None = None
 
 
+class ShownSubAgent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One sub-agent. ``calls`` leads to it, the ids of the calls that started it and those around it; ``path`` their names."""
+
+    calls: tuple[str, ...]
+    path: tuple[str, ...]
+    status: Status
+    step: int
+    finish_reason: str
+    messages: tuple[ShownMessage, ...]
+    usage: Usage
+    tools: tuple[str, ...]
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A session, or one checkpoint of it when ``address`` is there."""
+    """A session, or one checkpoint of it when ``address`` is there. ``subagents`` are told of a session, not of a checkpoint."""
 
     session: str
     status: Status
@@ -56,6 +72,7 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     parent_step: int | None = None
     waits_for: PendingItem | None = None
     pending_calls: tuple[str, ...] = ()
+    subagents: tuple[ShownSubAgent, ...] = ()
     damage: tuple[str, ...] = ()
 
 
@@ -74,7 +91,7 @@ class Point:
         return checkpoint_at(self.loaded.id, mark) if mark is not None else None
 
 
-async def read_point(store: LogStore | None, text: str) -> Point:
+async def read_point(store: Sessions | None, text: str) -> Point:
     """What an address means in a store.
 
     Raises:
@@ -89,16 +106,18 @@ async def read_point(store: LogStore | None, text: str) -> Point:
     return Point(loaded, address, find_mark(session_id, loaded.session, address) if address.is_point else None)
 
 
-async def _load_until(store: LogStore, session_id: str, seq: int) -> Loaded:
+async def _load_until(store: Sessions, session_id: str, seq: int) -> Loaded:
     read = await store.read(session_id)
     batches = [batch for batch in read.batches if batch.seq <= seq]
     if not batches or batches[-1].seq != seq:
         whole = fold(read.batches)
+        if seq and read.batches and seq < read.batches[0].seq and not read.holes:
+            raise trimmed_away(session_id, whole, seq)
         raise checkpoint_not_found(session_id, whole, f"no batch {seq} in its log (its last is {read.head})")
     return Loaded(session_id, fold(batches), read.holes, tuple(damaged_records(batches)))
 
 
-async def show(store: LogStore | None, text: str) -> tuple[Shown, Loaded]:
+async def show(store: Sessions | None, text: str) -> tuple[Shown, Loaded]:
     """What an address means, ready to be shown, and the session it was read from (for its damage).
 
     Raises:
@@ -107,7 +126,32 @@ async def show(store: LogStore | None, text: str) -> tuple[Shown, Loaded]:
     point = await read_point(store, text)
     if point.mark is not None:
         return _shown_mark(point.loaded, point.mark), point.loaded
-    return _shown_session(point.loaded, point.address), point.loaded
+    return msgspec.structs.replace(_shown_session(point.loaded, point.address), subagents=await _subagents(store, point)), point.loaded
+
+
+async def _subagents(store: Sessions | None, point: Point) -> tuple[ShownSubAgent, ...]:
+    """What the log up to a point tells of sub-agents. A log of none is not read twice."""
+    if store is None or not (point.loaded.session.usage.delegated.runs or point.loaded.session.children or point.loaded.session.run.number > 1):
+        return ()
+    batches = (await store.read(point.loaded.id)).batches
+    return tuple(map(_shown_subagent, sub_sessions(batch for batch in batches if batch.seq <= point.loaded.session.seq)))
+
+
+def _shown_subagent(found: SubSession) -> ShownSubAgent:
+    session = found.session
+    behind = tuple(session.turn.results.values()) if session.turn else ()
+    return ShownSubAgent(
+        calls=found.calls,
+        path=found.path,
+        status=session.status,
+        step=session.step,
+        finish_reason=session.finish_reason,
+        messages=tuple(map(message_of, (*session.messages, *behind, *session.held))),
+        usage=usage_of(session.usage),
+        tools=session.run.offered,
+        outcome=session.outcome,
+        error=session.error,
+    )
 
 
 def _shown_session(loaded: Loaded, address: Address) -> Shown:

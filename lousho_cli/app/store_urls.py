@@ -13,6 +13,21 @@ _WORD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _KINDS: dict[str, Kind] = {"memory": "memory", "sqlite": "sqlite", "postgresql": "postgresql", "kv": "kv"}
 
 
+def kv_parts(url: str) -> tuple[str, str, str]:
+    """Account, namespace and key prefix of ``kv:ACCOUNT/NAMESPACE`` or ``kv:ACCOUNT/NAMESPACE/PREFIX``; the prefix is taken as it is.
+
+    Raises:
+        ConfigurationError: an account or a namespace is missing.
+    """
+    account, _, rest = url.partition(":")[2].partition("/")
+    namespace, _, prefix = rest.partition("/")
+    if not account or not namespace:
+        raise ConfigurationError(
+            f"{url} names no namespace", field="store", hint="Write kv:ACCOUNT/NAMESPACE, both as the dashboard shows them."
+        )
+    return account, namespace, prefix
+
+
 def kind_of(url: str) -> Kind:
     """Which store a URL names: a path, unless it begins with a known word and a colon.
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lousho_cli.app.config_files import store_setting
 from lousho_cli.app.places import STORE_FOLDER, find_store_folder
-from lousho_cli.app.store_urls import kind_of
+from lousho_cli.app.store_urls import kind_of, kv_parts
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT
 from lousho_cli.errors import ConfigurationError, NotAStoreError
 from lousho_cli.ports.log_store import LogStore
 
 if TYPE_CHECKING:
-    from lousho_cli.stores.file.fsck import Finding as StoreFinding
-    from lousho_cli.stores.file.store import FileStore
+    from lousho_cli.app.plain_sessions import PlainSessions
+    from lousho_cli.stores.findings import Finding as StoreFinding
+    from lousho_cli.stores.sqlite.store import SqliteStore
     from lousho_cli.stores.views import ApprovalView, CheckpointView
 
 STORE_VARIABLE = "LOUSHO_STORE"
@@ -42,6 +43,18 @@ class StorePlace(msgspec.Struct, frozen=True):
     def folder(self) -> Path | None:
         """The store's folder; None for a store that is none."""
         return Path(self.url).expanduser().absolute() if kind_of(self.url) == "path" else None
+
+    @property
+    def file(self) -> Path | None:
+        """The store's one file; None for a store that is none."""
+        return _file_of(self.url) if kind_of(self.url) == "sqlite" else None
+
+
+def _file_of(url: str) -> Path:
+    path = url.partition(":")[2]
+    if not path.strip():
+        raise ConfigurationError("sqlite: names no file", field="store", hint="Write the path behind it, such as sqlite:lousho.db")
+    return Path(path).expanduser().absolute()
 
 
 def locate_store(flag: str | None = None) -> StorePlace:
@@ -98,11 +111,49 @@ def open_store(flag: str | None = None, *, create: bool, history_limit: int = DE
         from lousho_cli.stores.memory import MemoryStore
 
         return MemoryStore(history_limit)
+    if kind_of(place.url) == "kv":
+        raise ConfigurationError(
+            f"{place.url} keeps checkpoints, not logs: a run can not be driven, listed or decided there",
+            field="store",
+            hint="show, history, fork and diff take it; for the others use a folder, such as --store .lousho",
+        )
+    if place.file is not None:
+        return _sqlite_store(place.file, history_limit, create=create)
     raise ConfigurationError(
         f"{kind_of(place.url)}: stores are not in this version",
         field="store",
         hint="Use a folder, such as --store .lousho",
     )
+
+
+def open_to_look(flag: str | None = None) -> LogStore | PlainSessions | None:
+    """The store that is meant, to show sessions, compare them and fork from them: what ``open_store`` gives, and ``kv:`` too.
+
+    Raises:
+        ConfigurationError, NotAStoreError: as ``open_store``; or the token of a ``kv:`` store is missing.
+    """
+    place = locate_store(flag)
+    return _kv_sessions(place.url) if kind_of(place.url) == "kv" else open_store(flag, create=False)
+
+
+def _kv_sessions(url: str) -> PlainSessions:
+    """The sessions of a KV namespace: those of a ``KVStore``, and those of a ``KVCheckpointStore`` with the same prefix."""
+    from lousho_cli.app.plain_sessions import Kept, PlainSessions
+    from lousho_cli.stores.kv.checkpoints import KVCheckpointStore
+    from lousho_cli.stores.kv.rest import CloudflareKV
+    from lousho_cli.stores.kv.store import KVStore
+
+    account, namespace, prefix = kv_parts(url)
+    keys = CloudflareKV(account, namespace)
+    both = KVStore(keys, prefix)
+    return PlainSessions((Kept(both.checkpoints, both.approvals), Kept(KVCheckpointStore(keys, prefix), both.approvals)))
+
+
+async def checkpoints_to_fork(store: LogStore | PlainSessions, session_id: str) -> Any:
+    """The checkpoint store that a session can be forked in."""
+    from lousho_cli.app.plain_sessions import PlainSessions
+
+    return await store.checkpoints_of(session_id) if isinstance(store, PlainSessions) else checkpoints_of(store)
 
 
 def _file_store(folder: Path, history_limit: int, *, create: bool) -> LogStore | None:
@@ -115,6 +166,14 @@ def _file_store(folder: Path, history_limit: int, *, create: bool) -> LogStore |
     from lousho_cli.stores.file.store import FileStore
 
     return FileStore(folder, history_limit)
+
+
+def _sqlite_store(file: Path, history_limit: int, *, create: bool) -> LogStore | None:
+    if not create and not os.path.lexists(file):
+        return None
+    from lousho_cli.stores.sqlite.store import SqliteStore
+
+    return SqliteStore(file, history_limit)
 
 
 def checkpoints_of(store: LogStore) -> CheckpointView:
@@ -138,10 +197,16 @@ async def inspect_logs(store: LogStore, session_id: str | None = None) -> list[S
         ConfigurationError: this kind of store has nothing to look through.
         StorageError: the store itself can not be read.
     """
-    from lousho_cli.stores.file import fsck
+    from lousho_cli.stores.file.store import FileStore
 
-    files = _files_of(store)
-    return fsck.check_session(files.layout, session_id) if session_id is not None else await fsck.check(files)
+    if isinstance(store, FileStore):
+        from lousho_cli.stores.file import fsck as in_files
+
+        return in_files.check_session(store.layout, session_id) if session_id is not None else await in_files.check(store)
+    from lousho_cli.stores.sqlite import fsck as in_database
+
+    database = _database_of(store)
+    return in_database.check_session(database, session_id) if session_id is not None else in_database.check(database)
 
 
 async def repair_log(store: LogStore, session_id: str) -> str | None:
@@ -151,14 +216,20 @@ async def repair_log(store: LogStore, session_id: str) -> str | None:
         SessionBusyError: somebody drives it.
         StorageError: it can not be repaired or written.
     """
-    from lousho_cli.stores.file.repair import repair
-
-    return await repair(_files_of(store), session_id)
-
-
-def _files_of(store: LogStore) -> FileStore:
     from lousho_cli.stores.file.store import FileStore
 
-    if not isinstance(store, FileStore):
-        raise ConfigurationError("only a store of files can be checked", field="store")
+    if isinstance(store, FileStore):
+        from lousho_cli.stores.file.repair import repair as repair_file
+
+        return await repair_file(store, session_id)
+    from lousho_cli.stores.sqlite.repair import repair as repair_rows
+
+    return await repair_rows(_database_of(store), session_id)
+
+
+def _database_of(store: LogStore) -> SqliteStore:
+    from lousho_cli.stores.sqlite.store import SqliteStore
+
+    if not isinstance(store, SqliteStore):
+        raise ConfigurationError("a store in memory has nothing to check", field="store")
     return store

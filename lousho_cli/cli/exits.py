@@ -51,6 +51,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (  # the first that ma
     (errors.SessionAwaitingApprovalError, Exit.WAITS),
     (errors.SessionBusyError, Exit.BUSY),
     (errors.AgentDriftError, Exit.DRIFT),
+    (errors.BudgetExceededError, Exit.LIMIT),
     (errors.AbortedError, Exit.ABORTED),
     (KeyboardInterrupt, Exit.ABORTED),
 )

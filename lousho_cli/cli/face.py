@@ -50,12 +50,24 @@ class Face:
 
     def open_store(self, *, create: bool) -> Any:
         """The store that the options mean (``app.wiring.open_store``); ``-v`` says which one and why."""
-        from lousho_cli.app.wiring import locate_store, open_store
+        from lousho_cli.app.wiring import open_store
 
+        self._say_which_store()
+        return open_store(self.store, create=create)
+
+    def open_to_look(self) -> Any:
+        """The same for a command that only shows sessions (``app.wiring.open_to_look``)."""
+        from lousho_cli.app.wiring import open_to_look
+
+        self._say_which_store()
+        return open_to_look(self.store)
+
+    def _say_which_store(self) -> None:
         if self.verbose:
+            from lousho_cli.app.wiring import locate_store
+
             place = locate_store(self.store)
             self.err.detail(f"store: {place.url} ({place.source}{', ' + place.where if place.where else ''})")
-        return open_store(self.store, create=create)
 
     def ask(self, question: str, *, options: Sequence[str] = (), hidden: bool = False) -> str:
         """Asks for text on stderr. Only to be called where ``interactive`` says that somebody is there."""

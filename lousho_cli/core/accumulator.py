@@ -6,14 +6,15 @@ value everybody else works with, in time that does not depend on the length of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.domain.session import InputState, Marked, OpenTurn, Parent, Run, Session
+from lousho_cli.domain.session import Asked, InputState, Marked, OpenTurn, Parent, Run, Session
 from lousho_cli.domain.shared import Growing, Shared
+from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
@@ -23,6 +24,7 @@ class Accumulator:
     __slots__ = (
         *Session.__struct_fields__,
         "_billed",
+        "asked",
         "calls",
         "done",
         "results",
@@ -70,6 +72,9 @@ class Accumulator:
     marks: Growing[Marked]
     last_mark: tuple[int, int, int]
     unknown: tuple[str, ...]
+    children: dict[str, Accumulator]
+    stop: Stop | None
+    asked: Mapping[str, Asked]
     calls: tuple[ToolCall, ...]
     done: int
     results: dict[str, Message]
@@ -87,7 +92,31 @@ class Accumulator:
         self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
         self.marks = Growing(session.marks)
         self._billed = len(session.step_usage)
+        self.children = {}
         self.put_turn(session.turn)
+        self.children = {call_id: Accumulator(child) for call_id, child in session.children.items()}
+
+    def child(self, calls: Sequence[str]) -> Accumulator | None:
+        """The sub-agent that ``calls`` lead to, a new one where none has begun; None where no such call is open."""
+        f = self
+        for call_id in calls:
+            child = f.children.get(call_id)
+            if child is None:
+                if call_id in f.results or all(call.id != call_id for call in f.calls[f.done :]):
+                    return None
+                child = f.children[call_id] = type(self)()
+            f = child
+        return f
+
+    def end_child(self, call_id: str) -> None:
+        """The result of the call that started a sub-agent is in the transcript: what it used is counted, the rest is in the log.
+
+        Until then a checkpoint holds it, so that nothing of it is done again where only the checkpoint was kept.
+        """
+        child = self.children.pop(call_id, None)
+        if child is not None:
+            self._bill()
+            self.usage = self.usage.delegating(child.freeze().usage)
 
     def mark(self, seq: int, at: str, n: int, approval_id: str | None, limit: int) -> None:
         """A checkpoint is here, the newest of a ring of ``limit``. ``approval_id``: what it waits for."""
@@ -104,15 +133,20 @@ class Accumulator:
             waits.kind if waits else None,
             self.run,
             self.messages.view(),
-            self.held,
+            (*self.held, *self._joining()) if self.waiting else self.held,
             self.turns,
             self.usage,
             self.step_usage.view(),
             self.business_state,
             self.decisions,
+            self._frozen_children() if self.children else {},
         )
         self.marks.append(self.latest)
         self.marks.keep_newest(max(limit, 0))
+
+    def _joining(self) -> list[Message]:
+        """The messages that wait to enter this run."""
+        return [message for i in self.waiting if self.inputs[i].joins for message in self.inputs[i].messages]
 
     def _bill(self) -> None:
         """Adds the usage of the model calls that the totals do not hold yet; only done when somebody looks."""
@@ -136,6 +170,7 @@ class Accumulator:
             self.begin_turn(turn.calls, truncated=turn.truncated)
             self.done = turn.done
             self.results, self.started, self.spawned = dict(turn.results), dict(turn.started), dict(turn.spawned)
+            self.asked = turn.asked
 
     def begin_turn(self, calls: tuple[ToolCall, ...], *, truncated: bool) -> None:
         """Opens a turn none of whose calls has begun."""
@@ -146,7 +181,9 @@ class Accumulator:
     def close_turn(self) -> None:
         """Every call has its result."""
         self.calls, self.done, self.truncated = (), 0, False
-        self.results, self.started, self.spawned = {}, {}, {}
+        self.results, self.started, self.spawned, self.asked = {}, {}, {}, {}
+        if self.children:
+            self.children = {}
 
     def freeze(self) -> Session:
         """The session so far."""
@@ -155,16 +192,20 @@ class Accumulator:
         values[_MESSAGES], values[_STEP_USAGE] = self.messages.view(), self.step_usage.view()
         values[_MARKS] = self.marks.view()
         values[_TURN] = self._turn()
+        values[_CHILDREN] = self._frozen_children() if self.children else {}
         return Session(*values)
+
+    def _frozen_children(self) -> dict[str, Session]:
+        return {call_id: child.freeze() for call_id, child in self.children.items()}
 
     def _turn(self) -> OpenTurn | None:
         if not self.calls:
             return None
         results, started, spawned = dict(self.results), dict(self.started), dict(self.spawned)
-        return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated)
+        return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated, self.asked)
 
 
 _NAMES = Session.__struct_fields__
 _FIELDS = attrgetter(*_NAMES)
 _MESSAGES, _STEP_USAGE = _NAMES.index("messages"), _NAMES.index("step_usage")
-_MARKS, _TURN = _NAMES.index("marks"), _NAMES.index("turn")
+_MARKS, _TURN, _CHILDREN = _NAMES.index("marks"), _NAMES.index("turn"), _NAMES.index("children")

@@ -53,12 +53,21 @@ def parse_address(text: str) -> Address:
     mark = re.search("[@#]", text)
     if mark is None:
         return Address(check_session_id(text))
-    session, point = check_session_id(text[: mark.start()]), text[mark.end() :]
-    if mark[0] == "#" and _SEQ.match(point):
-        return Address(session, seq=int(point))
-    found = _POINT.match(point) if mark[0] == "@" else None
+    return point_of(check_session_id(text[: mark.start()]), text[mark.start() :])
+
+
+def point_of(session: str, point: str) -> Address:
+    """A point of a session. ``point`` begins with its ``@`` or ``#``; the session may have any id.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if point.startswith("#") and _SEQ.match(point[1:]):
+        return Address(session, seq=int(point[1:]))
+    found = _POINT.match(point[1:]) if point.startswith("@") else None
     if found is None:
-        raise ConfigurationError(f"{text!r} is no address", field="address", hint="Use SESSION@3, SESSION@3.1, SESSION@R/3 or SESSION#128.")
+        detail = f"{session + point!r} is no address"
+        raise ConfigurationError(detail, field="address", hint="Use SESSION@3, SESSION@3.1, SESSION@R/3 or SESSION#128.")
     run, step, n = found.groups()
     return Address(session, step=int(step), run=None if run is None else int(run), n=None if n is None else int(n))
 
@@ -76,6 +85,11 @@ def find_mark(session_id: str, session: Session, address: Address) -> Marked:
             return mark
     point = str(address).partition("@")[2]
     raise checkpoint_not_found(session_id, session, f"no checkpoint {point}")
+
+
+def trimmed_away(session_id: str, session: Session, seq: int) -> NotFoundError:
+    """The error for a point of a log that stands before where it now begins."""
+    return checkpoint_not_found(session_id, session, f"no record #{seq} any more: its log was trimmed behind it")
 
 
 def checkpoint_not_found(session_id: str, session: Session, what: str) -> NotFoundError:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from lousho_cli.core.decide import AgentFacts, resumed, started
+from lousho_cli.core.decide import AgentFacts, begin_run, birth, resumed
 from lousho_cli.core.recognise import digest_input, recognise
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import Message, without_system
@@ -55,30 +55,31 @@ def admit(
         if known.status == "settled" and (session.ended or known.outcome == "completed"):
             return Admission("settled")
         messages = ()
+    taken_up = known is not None and known.status == "received"
     new = _new_messages(session, messages, by_text=input_id is None)
-    if not session.exists:
-        if not new:
-            return Admission("empty")
-        birth = (created,) if session.seq == 0 else ()
-        begin = started(agent, input_id or fresh_id, now, agent.begin.instructions)
-        return Admission("run", (*birth, *_around(begin, _entering(new, begin.input_id, by))))
-    if session.ended:
-        if not new:
-            return Admission("settled")
-        begin = started(agent, input_id or fresh_id, now, instructions=None)
-        return Admission("run", _around(begin, _entering(new, begin.input_id, by)))
-    return Admission("run", (resumed(session, agent, now), *_entering(new, input_id or fresh_id, by)))
+    named = input_id or fresh_id
+    entering = (r.InputApplied(named),) if taken_up else _entering(new, named, by)
+    if session.exists and not session.ended:
+        return Admission("run", (resumed(session, agent, now), *entering))
+    if not entering:
+        return Admission("settled" if session.exists or session.waiting else "empty")
+    begin = begin_run(session, agent, named, now)
+    return Admission("run", (*birth(session, created), *entering[:-1], begin, entering[-1]))
+
+
+def beginning(session: Session, messages: Sequence[Message], input_id: str | None) -> tuple[Message, ...]:
+    """The messages a new run would begin with; none where an unfinished one goes on, or nothing new came."""
+    if session.exists and not session.ended:
+        return ()
+    known = session.inputs.get(input_id) if input_id else None
+    if known is not None:
+        return known.messages if known.status == "received" else ()
+    return _new_messages(session, messages, by_text=input_id is None)
 
 
 def same_input(known: InputState, messages: Sequence[Message], by: str | None) -> bool:
     """Whether what comes under a known input's id is that input again: the same content from the same sender."""
     return known.digest == digest_input(messages) and known.by == by
-
-
-def _around(begin: r.RunStarted, entering: tuple[r.Record, ...]) -> tuple[r.Record, ...]:
-    """The input is received, the run begins, the input enters it."""
-    received, applied = entering
-    return (received, begin, applied)
 
 
 def _entering(new: Sequence[Message], input_id: str, by: str | None) -> tuple[r.Record, ...]:

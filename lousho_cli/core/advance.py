@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from lousho_cli.core.accumulator import Accumulator
-from lousho_cli.core.decide import AgentFacts, Effect, Live, RunCall, Write, decide
+from lousho_cli.core.decide import AgentFacts, Effect, FinishCall, Live, RunCall, Write, decide
 from lousho_cli.core.fold import apply
 from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Session
@@ -29,7 +29,9 @@ class Plan(msgspec.Struct, frozen=True):
     session: Session | None = None
 
 
-def advance(f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, live: Live, epoch: int, limit: int) -> Plan:
+def advance(
+    f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, live: Live, epoch: int, limit: int, calls: tuple[str, ...] = ()
+) -> Plan:
     """Adds ``happened`` and all that follows from it to ``f``.
 
     Args:
@@ -37,17 +39,18 @@ def advance(f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, liv
         happened: records of one batch; may be empty.
         epoch: that of the claim the batches will be written under.
         limit: size of the ring, stamped on each mark.
+        calls: leads to the sub-agent it happened to; () is the lead itself. ``agent`` and ``live`` are that one's.
     """
-    writer = _Groups(f, live.now, epoch, limit)
+    writer = _Groups(f, calls, live.now, epoch, limit)
     news: Sequence[r.Record] = happened
     while True:
         writer.take(news)
-        session = f.freeze()
+        session = writer.own.freeze()
         effects = decide(session, agent, live)
         news = [record for effect in effects if isinstance(effect, Write) for record in effect.records]
         if not news:
             break
-    starts = [r.ToolStarted(effect.call.id) for effect in effects if isinstance(effect, RunCall)]
+    starts = [record for effect in effects if isinstance(effect, RunCall | FinishCall) for record in effect.first]
     writer.add(starts)
     return Plan(writer.batches(), effects, None if starts else session)
 
@@ -55,12 +58,17 @@ def advance(f: Accumulator, happened: Sequence[r.Record], agent: AgentFacts, liv
 class _Groups:
     """Records on their way into batches; each is folded as it comes."""
 
-    def __init__(self, f: Accumulator, now: str, epoch: int, limit: int) -> None:
-        self._f, self._now, self._epoch, self._limit = f, now, epoch, limit
+    def __init__(self, f: Accumulator, calls: tuple[str, ...], now: str, epoch: int, limit: int) -> None:
+        own = f.child(calls)
+        if own is None:
+            raise ValueError("this sub-agent's call has its result already")
+        self.own = own
+        # A sub-agent has no ring of its own: its marks only say where it stands.
+        self._f, self._calls, self._now, self._epoch, self._limit = f, calls, now, epoch, 0 if calls else limit
         self._done: list[r.Batch] = []
         self._group: list[r.Record] = []
         self._marked = False
-        self._length = len(f.messages)
+        self._length = len(own.messages)
 
     def take(self, news: Sequence[r.Record]) -> None:
         """Adds records, and the mark they bring with them."""
@@ -71,32 +79,41 @@ class _Groups:
         self.add(with_ring(news, self._limit))
         self._marked = any(type(record) is r.Mark for record in self._group)
         if not self._marked and self._is_checkpoint():
-            self.add([r.Mark(self._f.step, limit=self._limit)])
+            self.add([r.Mark(self.own.step, limit=self._limit)])
             self._marked = True
 
     def add(self, records: Sequence[r.Record]) -> None:
         if records:
             seq = self._f.seq if self._group else self._f.seq + 1
-            apply(self._f, r.Batch(seq, self._epoch, self._now, tuple(records)))
+            apply(self._f, self._batch(seq, records))
             self._group += records
+
+    def _batch(self, seq: int, records: Sequence[r.Record]) -> r.Batch:
+        whole: tuple[r.Record, ...] = (within(self._calls, records),) if self._calls else tuple(records)
+        return r.Batch(seq, self._epoch, self._now, whole)
 
     def _is_checkpoint(self) -> bool:
         """A turn that asks for tools, and a growth of the results that stand in order, are checkpoints."""
         for record in self._group:
             if type(record) is r.Turn and record.message.tool_calls:
                 return True
-            if type(record) is r.ToolFinished and len(self._f.messages) > self._length:
+            if type(record) is r.ToolFinished and len(self.own.messages) > self._length:
                 return True
         return False
 
     def _close(self) -> None:
         if self._group:
-            self._done.append(r.Batch(self._f.seq, self._epoch, self._now, tuple(self._group)))
-        self._group, self._marked, self._length = [], False, len(self._f.messages)
+            self._done.append(self._batch(self._f.seq, self._group))
+        self._group, self._marked, self._length = [], False, len(self.own.messages)
 
     def batches(self) -> tuple[r.Batch, ...]:
         self._close()
         return tuple(self._done)
+
+
+def within(calls: tuple[str, ...], records: Sequence[r.Record]) -> r.Within:
+    """Records of a sub-agent as the log holds them."""
+    return r.Within(calls, tuple(record for record in records if not isinstance(record, r.Within)))
 
 
 def with_ring(records: Sequence[r.Record], limit: int) -> Sequence[r.Record]:

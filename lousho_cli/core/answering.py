@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
@@ -34,6 +35,31 @@ def answer_records(session: Session, decision: ApprovalDecision, now: str, *, ta
         at=now,
     )
     return (answered, r.Mark(session.step))
+
+
+def decision_of(wait: PendingApproval, record: r.WaitAnswered, earlier: ApprovalDecision | None) -> ApprovalDecision:
+    """What was decided on the call that waited.
+
+    Args:
+        earlier: what was decided on the same call before; the answer that a call asked for in the middle keeps its edit.
+    """
+    edited: Any = record.args
+    answers: tuple[str, ...] = ()
+    if wait.kind != "tool":
+        edited = edited if edited is not None or earlier is None else earlier.args
+        answers = (*(earlier.answers if earlier is not None else ()), record.note or "")
+    return ApprovalDecision(
+        id=record.id,
+        approved=record.approved and not record.expired,
+        note=record.note,
+        args=edited,
+        digest=record.digest or wait.digest,
+        by=record.by,
+        expired=record.expired,
+        kind=wait.kind,
+        pinned=wait.args if wait.hooked else None,
+        answers=answers,
+    )
 
 
 def waits_for(session: Session, approval_id: str, *, taken: bool = False) -> bool:

@@ -7,15 +7,20 @@ so a session is rebuilt from one there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 from lousho_cli.core.open_turns import open_turn
+from lousho_cli.core.states import state_from
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.session import Marked, Run, Session
 from lousho_cli.domain.state import State
+from lousho_cli.errors import StorageError
 
 RESTORED = "restored"
 """The input id of a run whose beginning was not recorded: it came from a checkpoint."""
@@ -41,7 +46,38 @@ def checkpoint_at(session_id: str, mark: Marked) -> Checkpoint:
         run_config=mark.run.config,
         offered=mark.run.offered,
         decisions=mark.decisions,
+        children=plain_children(mark.children),
+        run_id=mark.run.input_id,
     )
+
+
+def plain_children(children: Mapping[str, Session]) -> dict[str, Any]:
+    """Sub-agents that have not ended, as a checkpoint holds them."""
+    return {call_id: msgspec.to_builtins(state_from(child)) for call_id, child in children.items()}
+
+
+def children_of(stored: Mapping[str, Any], *, waiting: bool) -> dict[str, State]:
+    """The sub-agents that a checkpoint holds.
+
+    Args:
+        waiting: whether what they wait for is still there; if not they ask again.
+
+    Raises:
+        StorageError: one is not readable.
+    """
+    try:
+        found = {call_id: msgspec.convert(child, State) for call_id, child in stored.items()}
+    except msgspec.ValidationError as error:
+        raise StorageError(f"a sub-agent in a stored checkpoint is not readable: {error}") from error
+    return found if waiting else {call_id: asking_again(child) for call_id, child in found.items()}
+
+
+def asking_again(state: State) -> State:
+    """A sub-agent, and those in it, without the approvals they waited for: their calls are gated again."""
+    children = {call_id: asking_again(child) for call_id, child in state.children.items()}
+    if state.status != "awaiting-approval":
+        return msgspec.structs.replace(state, children=children)
+    return msgspec.structs.replace(state, children=children, wait=None, wait_taken=False, status="in-progress")
 
 
 def checkpoint_of(session_id: str, session: Session) -> Checkpoint | None:
@@ -91,6 +127,7 @@ def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = N
         wait_taken=awaiting and wait is None,
         decisions=dict(checkpoint.decisions),
         business_state=checkpoint.business_state,
+        children=children_of(checkpoint.children, waiting=awaiting and wait is not None) if turn is not None else {},
         attempts=1,
         outcome="completed" if checkpoint.status == "finished" else None,
     )
@@ -100,7 +137,7 @@ def _run_of(checkpoint: Checkpoint) -> Run:
     fingerprint: Fingerprint | None = checkpoint.agent_fingerprint
     return Run(
         number=1,
-        input_id=RESTORED,
+        input_id=checkpoint.run_id or RESTORED,
         start=_run_start(checkpoint),
         fingerprint=fingerprint,
         offered=checkpoint.offered or tuple(sorted(fingerprint.tools) if fingerprint else ()),

@@ -16,100 +16,62 @@ has to be recorded; ``core.advance`` asks again behind it.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator
 
 import msgspec
 
-from lousho_cli.core import gate, tool_errors
+from lousho_cli.core import gate
+from lousho_cli.core.effects import (
+    AgentFacts,
+    CallModel,
+    CheckInput,
+    ConsultTool,
+    Effect,
+    FinishCall,
+    Live,
+    Rest,
+    RunCall,
+    Throw,
+    Write,
+)
+from lousho_cli.core.limits import spent
+from lousho_cli.core.pausing import pause, pause_on
+from lousho_cli.core.stopping import cancel, halt, settled, spent_before, stop_all
+from lousho_cli.core.sub_agents import goes_on_within, wait_of_lead
 from lousho_cli.domain import records as r
-from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
 from lousho_cli.domain.messages import ToolCall
-from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import OpenTurn, Session
 from lousho_cli.domain.times import later
 
-
-class AgentFacts(msgspec.Struct, frozen=True):
-    """What deciding needs to know of the agent.
-
-    tools: by name, those it has today. ``begin``: how a new run of it is recorded, but for the input's id.
-    tool_concurrency: how many calls may run at once; None for no limit.
-    max_tokens: input and output of the run together; None for no limit. max_duration_ms: the time a run may take.
-    """
-
-    tools: Mapping[str, gate.GatedTool]
-    begin: r.RunStarted
-    policy: gate.Policy = gate.Policy()
-    max_steps: int = 10
-    tool_concurrency: int | None = None
-    max_tokens: int | None = None
-    approval_ttl_ms: int | None = None
-    max_duration_ms: int | None = None
-
-
-class Live(msgspec.Struct, frozen=True):
-    """What deciding needs to know of this process.
-
-    in_flight: ids of the calls it is running; ``consulting`` of those whose approval function is being asked,
-    ``consulted`` what such functions said; ``salt`` makes new ids this process's own; ``calling_model`` while an answer is on its way.
-    aborted: the user's abort. late: the time of the run is up. stopping: a stop that another process will go on from, or a fatal error.
-    """
-
-    now: str
-    salt: str = ""
-    in_flight: frozenset[str] = frozenset()
-    consulting: frozenset[str] = frozenset()
-    consulted: Mapping[str, gate.Consulted] = {}
-    calling_model: bool = False
-    aborted: bool = False
-    late: bool = False
-    stopping: bool = False
-
-
-class Write(msgspec.Struct, frozen=True):
-    """Record this; there is nothing to perform."""
-
-    records: tuple[r.Record, ...]
-
-
-class CallModel(msgspec.Struct, frozen=True):
-    """Ask the model for step ``step``."""
-
-    step: int
-
-
-class ConsultTool(msgspec.Struct, frozen=True):
-    """Ask the tool's own approval function about this call."""
-
-    call: ToolCall
-    args: Any
-
-
-class RunCall(msgspec.Struct, frozen=True):
-    """Run this call.
-
-    rerun: it was started before and nobody knows how that ended. decision: what a person said of it.
-    """
-
-    call: ToolCall
-    args: Any
-    rerun: bool = False
-    decision: ApprovalDecision | None = None
-
-
-class Rest(msgspec.Struct, frozen=True):
-    """Nothing happens any more unless somebody comes: the run ended, waits, failed or was aborted."""
-
-
-Effect = Write | CallModel | ConsultTool | RunCall | Rest
+__all__ = [
+    "AgentFacts",
+    "CallModel",
+    "CheckInput",
+    "ConsultTool",
+    "Effect",
+    "FinishCall",
+    "Live",
+    "Rest",
+    "RunCall",
+    "Throw",
+    "Write",
+    "begin_run",
+    "birth",
+    "cancel",
+    "decide",
+    "finished",
+    "next_in_line",
+    "next_input",
+    "resumed",
+    "settled",
+    "started",
+]
 
 
 def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     """All that may start now, in order. Empty: something in flight has to come back first."""
     if live.aborted or session.abort_asked:
-        return _stop(session, agent, live, "aborted")
+        return stop_all(session, agent, live, "aborted")
     if live.stopping:
         return () if live.in_flight else (Rest(),)
     if session.wait is not None or session.awaiting:
@@ -117,15 +79,29 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
     if session.outcome is not None:
         return (Rest(),)
     if _out_of_time(session, live):
-        return _stop(session, agent, live, "timeout")
+        return stop_all(session, agent, live, "timeout")
+    if live.tripped is not None:
+        return halt(session, agent, live.tripped, settled(session, "completed", also=live.refused))
     if session.turn is not None:
-        return tuple(_batch(session, session.turn, agent, live))
+        over = spent_before(session.turn, session, agent) if agent.limits is not None else None
+        return tuple(_batch(session, session.turn, agent, live)) if over is None else halt(session, agent, over)
     if live.in_flight or live.calling_model:
         return ()
-    return _after_turn(session, agent)
+    return _joined(session, agent, live) or _after_turn(session, agent)
 
 
-_ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded", "timeout"}
+_ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded", "guardrail", "timeout"}
+
+
+def _joined(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
+    """Input that came meanwhile enters the run, while it has a step left to answer it; else it waits for a run of its own."""
+    if not session.waiting or session.step >= agent.max_steps:
+        return ()
+    entering = session.joining
+    unseen = [input_id for input_id in entering if input_id not in live.cleared] if agent.guards_input else []
+    if unseen:
+        return (CheckInput(unseen[0]),)
+    return (Write(tuple(r.InputApplied(input_id) for input_id in entering)),) if entering else ()
 
 
 def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
@@ -136,9 +112,8 @@ def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
         return (_finish(session, session.finish_reason),)
     if session.step >= agent.max_steps:
         return (_finish(session, "max-steps"),)
-    if agent.max_tokens is not None and session.usage.total_tokens >= agent.max_tokens:
-        return (_finish(session, "budget-exceeded"),)
-    return (CallModel(session.step + 1),)
+    over = spent(session.usage, agent.limits) if agent.limits is not None else None
+    return (CallModel(session.step + 1),) if over is None else halt(session, agent, over)
 
 
 def _finish(session: Session, reason: str) -> Write:
@@ -147,19 +122,32 @@ def _finish(session: Session, reason: str) -> Write:
     return Write((r.Mark(session.step, "finished", reason), *settled(session, "completed")))
 
 
-def settled(session: Session, outcome: r.Outcome, error: str | None = None, code: str | None = None) -> tuple[r.InputSettled, ...]:
-    """The end of every input this run answers."""
-    ids = session.active or (session.run.input_id,)
-    return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
-
-
-def next_input(session: Session, agent: AgentFacts, now: str) -> tuple[r.Record, ...]:
-    """How the oldest input that waits begins, once the run before it has ended; nothing while none may."""
-    if not session.waiting or session.outcome is None or session.awaiting:
+def next_input(session: Session, agent: AgentFacts, now: str, created: r.Created | None = None) -> tuple[r.Record, ...]:
+    """How the oldest input that waits begins, once the run before it has ended; nothing while none may. ``created`` as in ``birth``."""
+    input_id = next_in_line(session)
+    if input_id is None:
         return ()
-    input_id = session.waiting[0]
-    begin: r.Record = started(agent, input_id, now, instructions=None) if session.ended else resumed(session, agent, now)
-    return (begin, r.InputApplied(input_id))
+    if session.exists and not session.ended:
+        return (resumed(session, agent, now), r.InputApplied(input_id))
+    born = birth(session, created) if created else ()
+    return (*born, begin_run(session, agent, input_id, now), r.InputApplied(input_id))
+
+
+def next_in_line(session: Session) -> str | None:
+    """The input that ``next_input`` begins with: in a session where nothing ever ran, too."""
+    if not session.waiting or session.awaiting or (session.exists and session.outcome is None):
+        return None
+    return session.waiting[0]
+
+
+def birth(session: Session, created: r.Created) -> tuple[r.Record, ...]:
+    """``created`` for a log that says nothing of its session yet: all it may hold is what others left before it began."""
+    return () if session.created_at else (created,)
+
+
+def begin_run(session: Session, agent: AgentFacts, input_id: str, now: str) -> r.RunStarted:
+    """How the next run of a session begins; the first one brings the instructions with it."""
+    return started(agent, input_id, now, None if session.exists else agent.begin.instructions)
 
 
 def started(agent: AgentFacts, input_id: str, now: str, instructions: str | None) -> r.RunStarted:
@@ -191,85 +179,67 @@ def _out_of_time(session: Session, live: Live) -> bool:
     return live.late or (deadline is not None and live.now >= deadline)
 
 
-def _stop(session: Session, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
-    """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended."""
-    if session.outcome is not None or session.ended:
-        return (Rest(),)
-    open_calls = [call for call in session.pending if call.id not in live.in_flight]
-    started = session.turn.started if session.turn else {}
-    cancelled = tuple(_cut(call, agent) if call.id in started else cancel(call) for call in open_calls)
-    if live.in_flight:
-        return (Write(cancelled),) if cancelled else ()
-    # A model call that was cut short was paid for, so its step counts.
-    step = session.step + live.calling_model
-    if reason == "aborted":
-        return (Write((*cancelled, r.Mark(step, "in-progress", reason), *settled(session, "aborted"))),)
-    return (Write((*cancelled, r.Mark(step, "finished", reason), *settled(session, "completed"))),)
-
-
-def cancel(call: ToolCall) -> r.ToolFinished:
-    """The result of a call that an abort kept from running, or from being waited for."""
-    return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
-
-
-def _cut(call: ToolCall, agent: AgentFacts) -> r.ToolFinished:
-    """The result of a call that somebody who is gone had started: nobody knows how it ended."""
-    return r.ToolFinished(call.id, tool_errors.interrupted(call, agent.policy.interrupted_result), is_error=True)
-
-
 def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> Iterator[Effect]:
     """The calls of the open turn, in order, up to the first that holds up those behind it."""
     running = len(live.in_flight)
-    names = session.run.offered or tuple(agent.tools)
     for call in turn.unanswered:
         if call.id in live.in_flight:
             continue
-        cut = call.id in turn.started
-        verdict = gate.judge(
-            call,
-            agent.tools.get(call.name),
-            agent.policy,
-            available=names,
-            decision=session.decisions.get(call.id),
-            consulted=live.consulted.get(call.id),
-            cut=cut,
-            truncated=turn.truncated,
-            default_replay=session.run.replay,
-        )
-        match verdict:
-            case gate.Settle(content, is_error):
-                yield Write((r.ToolFinished(call.id, content, is_error=is_error),))
-                continue
-            case gate.Run(args):
-                if agent.tool_concurrency is not None and running >= agent.tool_concurrency:
-                    return
+        tool = agent.tools.get(call.name)
+        child = session.children.get(call.id)
+        if child is not None and tool is not None:
+            waits = child.wait if child.awaiting else None
+            if waits is None and not _full(agent, running):
                 running += 1
-                yield RunCall(call, args, cut, session.decisions.get(call.id))
+                yield RunCall(call, None, decision=session.decisions.get(call.id))
                 continue
-            case gate.Consult(args) if call.id not in live.consulting:
-                yield ConsultTool(call, args)
+            if waits is not None and not running:
+                yield Write(pause_on(session, wait_of_lead(call, waits)))
+            return
+        cut = call.id in turn.started and not goes_on_within(tool)
+        verdict = _verdict(session, turn, call, agent, live, cut=cut)
+        match verdict:
+            case gate.Settle():
+                end = FinishCall(call, verdict)
+                yield end if agent.policy.reports else Write((*end.first, finished(call, verdict)))
+                continue
+            case gate.Run(args, ruling) if not _full(agent, running):
+                running += 1
+                yield RunCall(call, args, cut, session.decisions.get(call.id), ruling)
+                continue
+            case gate.Consult(args, resumed_) if call.id not in live.consulting:
+                yield ConsultTool(call, args, resumed_)
+            case gate.Block(tripped) if not running:
+                yield from halt(session, agent, tripped, blocked=call)
             case gate.Ask() if not running:
-                yield Write(_pause(session, call, verdict, agent, live))
+                yield Write(pause(session, call, verdict, now=live.now, salt=live.salt, ttl_ms=agent.approval_ttl_ms))
             case _:
-                pass  # a pause waits for the calls in front of it, a question to the tool for its answer
+                pass  # a pause waits for the calls in front of it, a question to the tool for its answer, a call for its turn
         return
 
 
-def _pause(session: Session, call: ToolCall, ask: gate.Ask, agent: AgentFacts, live: Live) -> tuple[r.Record, ...]:
-    approval = PendingApproval(
-        id=hashlib.sha256(f"{live.salt}:{session.seq}:{call.id}".encode()).hexdigest()[:12],
-        tool_call_id=call.id,
-        tool_name=call.name,
-        args=plain(ask.args)[0],
-        digest=digest_of(ask.args),
-        created_at=live.now,
-        expires_at=_later(live.now, agent.approval_ttl_ms),
-        kind=ask.kind,
-        question=ask.question,
-        agent_id=session.run.agent_id,
+def _full(agent: AgentFacts, running: int) -> bool:
+    return agent.tool_concurrency is not None and running >= agent.tool_concurrency
+
+
+def _verdict(session: Session, turn: OpenTurn, call: ToolCall, agent: AgentFacts, live: Live, *, cut: bool) -> gate.Verdict:
+    return gate.judge(
+        call,
+        agent.tools.get(call.name),
+        agent.policy,
+        available=session.run.offered or tuple(agent.tools),
+        decision=session.decisions.get(call.id),
+        consulted=live.consulted.get(call.id),
+        cut=cut,
+        asked=turn.asked.get(call.id),
+        truncated=turn.truncated,
+        default_replay=session.run.replay,
     )
-    mark = r.Mark(session.step, "awaiting-approval", "awaiting-approval", approval_id=approval.id)
-    return (r.WaitOpened(approval), mark)
+
+
+def finished(call: ToolCall, settled: gate.Settle) -> r.ToolFinished:
+    """The result of a call that did not run, as it is recorded."""
+    return r.ToolFinished(call.id, settled.content, settled.is_error, settled.altered, settled.replaced_by)
 
 
 def _later(now: str, ms: int | None) -> str | None:

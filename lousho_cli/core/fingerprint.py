@@ -28,7 +28,20 @@ def fingerprint(model: str | None, tools: Mapping[str, Mapping[str, Any] | None]
         instructions: the agent's own prompt, '' when it has none.
     """
     schemas = {name: _hash(_canonical(tools[name] or {})) for name in sorted(tools)}
-    prompt = _hash(instructions)
+    return _of_parts(model, schemas, _hash(instructions))
+
+
+def keeping_instructions(current: Fingerprint, saved: Fingerprint | None) -> Fingerprint:
+    """``current`` with the instructions of ``saved``: of an agent that goes on with a transcript it did not begin.
+
+    ``current`` itself where nothing was saved, or by a version that hashes otherwise.
+    """
+    if saved is None or saved.version != current.version or saved.instructions == current.instructions:
+        return current
+    return _of_parts(current.model, current.tools, saved.instructions)
+
+
+def _of_parts(model: str | None, schemas: dict[str, str], prompt: str) -> Fingerprint:
     whole: dict[str, Any] = {"version": VERSION, "tools": schemas, "instructions": prompt}
     if model is not None:
         whole["model"] = model

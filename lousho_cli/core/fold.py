@@ -18,12 +18,13 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.answering import decision_of
 from lousho_cli.core.open_turns import open_turn
 from lousho_cli.core.recognise import digest_input
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import InputState, Parent, Run, Session
+from lousho_cli.domain.session import Asked, InputState, Parent, Run, Session
 from lousho_cli.domain.times import later, ms_between
 from lousho_cli.domain.usage import step_usage
 
@@ -125,7 +126,7 @@ def _claimed(f: Accumulator, record: r.Claimed, _batch: r.Batch) -> None:
 def _input_received(f: Accumulator, record: r.InputReceived, _batch: r.Batch) -> None:
     if record.id in f.inputs:
         return
-    state = InputState(digest=digest_input(record.messages), by=record.by, messages=record.messages)
+    state = InputState(digest=digest_input(record.messages), by=record.by, messages=record.messages, joins=record.joins)
     f.inputs = {**f.inputs, record.id: state}
     f.waiting = (*f.waiting, record.id)
 
@@ -184,7 +185,7 @@ def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
     f.status, f.finish_reason = "in-progress", "stop"
     f.wait, f.wait_taken, f.decisions = None, False, {}
     f.retries, f.attempts, f.abort_asked = 0, 1, False
-    f.outcome = f.error = f.error_code = None
+    f.outcome = f.error = f.error_code = f.stop = None
     f.active = ()
 
 
@@ -204,12 +205,23 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         deadline=record.deadline or run.deadline,
     )
     f.attempts = record.attempt
+    _forget_wait(f)
     # Nobody goes on with a session that waits, unless its approval is gone: then the call is gated again.
-    f.wait, f.wait_taken, f.status = None, False, "in-progress"
+    f.wait, f.wait_taken, f.status, f.stop = None, False, "in-progress", None
     if f.outcome is not None:
         f.retries = 0  # the run had ended; whoever names it again begins its tries afresh
     f.outcome = f.error = f.error_code = None
     f.abort_asked = False
+
+
+def _forget_wait(f: Accumulator) -> None:
+    """The sub-agents that led to what the session waited for no longer wait for it either."""
+    wait, child = f.wait, f
+    for call_id in wait.calls if wait else ():
+        if call_id not in child.children:
+            return
+        child = child.children[call_id]
+        child.wait, child.status = None, "in-progress"
 
 
 def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
@@ -226,11 +238,14 @@ def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
 def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
     # What is known of the open calls stays known: their results, that they were begun, that they were cut off.
     calls, results, started, spawned, truncated = f.calls, f.results, f.started, f.spawned, f.truncated
+    children, asked = f.children, f.asked
     put_transcript(f, [*f.messages.view()[: record.keep], *record.add, *f.held])
     same = {call.id for call in f.calls[f.done :] if call in calls}
     f.results.update((i, result) for i, result in results.items() if i in same)
     f.started.update((i, epoch) for i, epoch in started.items() if i in same)
     f.spawned.update((i, process) for i, process in spawned.items() if i in same)
+    f.children.update((i, child) for i, child in children.items() if i in same)
+    f.asked = {i: question for i, question in asked.items() if i in same}
     f.truncated = truncated and bool(same)
     _settle_prefix(f)
 
@@ -249,6 +264,17 @@ def _tool_started(f: Accumulator, record: r.ToolStarted, batch: r.Batch) -> None
             f.started[call.id] = batch.epoch
 
 
+def _tool_asked(f: Accumulator, record: r.ToolAsked, _batch: r.Batch) -> None:
+    if any(call.id == record.id for call in f.calls[f.done :]) and record.id not in f.results:
+        f.asked = {**f.asked, record.id: Asked(record.kind, record.question, record.args)}
+        f.started.pop(record.id, None)  # it ended by asking: it was not cut
+
+
+def _no_longer_asks(f: Accumulator, call_id: str) -> None:
+    if call_id in f.asked:
+        f.asked = {known: asked for known, asked in f.asked.items() if known != call_id}
+
+
 def _tool_spawned(f: Accumulator, record: r.ToolSpawned, _batch: r.Batch) -> None:
     if any(call.id == record.id for call in f.calls):
         f.spawned[record.id] = (record.pid, record.started)
@@ -262,8 +288,12 @@ def _tool_finished(f: Accumulator, record: r.ToolFinished, _batch: r.Batch) -> N
     else:
         return
     marker = _approval_marker(f.decisions.get(call_id)) if f.decisions else None
+    if record.replaced_by is not None:
+        marker = {**(marker or {}), "replacedByHook": record.replaced_by}
+    if f.asked:
+        _no_longer_asks(f, call_id)
     f.results[call_id] = Message("tool", record.content, (), call_id, call.name, record.is_error, (), marker)
-    if f.wait is not None and f.wait.tool_call_id == call_id:
+    if f.wait is not None and f.wait.holds_up == call_id:
         # A call that has its result waits for nobody: it was cancelled.
         f.decided = {**f.decided, f.wait.id: False}
         f.wait, f.wait_taken = None, False
@@ -280,7 +310,10 @@ def _approval_marker(decision: ApprovalDecision | None) -> dict[str, Any] | None
 def _settle_prefix(f: Accumulator) -> None:
     """Moves results into the transcript as far as they follow the turn without a gap."""
     while f.done < len(f.calls) and f.calls[f.done].id in f.results:
-        f.messages.append(f.results.pop(f.calls[f.done].id))
+        call_id = f.calls[f.done].id
+        f.messages.append(f.results.pop(call_id))
+        if f.children:
+            f.end_child(call_id)
         f.done += 1
     if f.calls and f.done == len(f.calls):
         f.close_turn()
@@ -309,16 +342,14 @@ def _wait_put_back(f: Accumulator, record: r.WaitPutBack, _batch: r.Batch) -> No
 def _wait_answered(f: Accumulator, record: r.WaitAnswered, batch: r.Batch) -> None:
     if f.wait is None or f.wait.id != record.id:
         return
-    decision = ApprovalDecision(
-        id=record.id,
-        approved=record.approved and not record.expired,
-        note=record.note,
-        args=record.args,
-        digest=record.digest or f.wait.digest,
-        by=record.by,
-        expired=record.expired,
-    )
-    f.decisions = {**f.decisions, f.wait.tool_call_id: decision}
+    asked = f.children.get(f.wait.calls[0]) if f.wait.calls else None
+    if asked is not None:
+        _wait_answered(asked, record, batch)
+    call_id = f.wait.tool_call_id
+    decision = decision_of(f.wait, record, f.decisions.get(call_id))
+    if not f.wait.calls:
+        f.decisions = {**f.decisions, call_id: decision}
+        _no_longer_asks(f, call_id)
     f.decided = {**f.decided, record.id: decision.approved}
     if f.run.deadline is not None:
         # The time a person took is not the run's.
@@ -343,11 +374,27 @@ def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
 def _passed_mark(f: Accumulator, record: r.Mark, _batch: r.Batch) -> None:
     """A mark that later ones have dropped from the ring: it counts, and is not kept."""
     f.step, f.status = record.step, record.status
+    if record.stop is not None:
+        f.stop = record.stop
     if record.finish_reason is not None:
         f.finish_reason = record.finish_reason
     run, step, n = f.last_mark
     number = f.run.number
     f.last_mark = (number, f.step, n + 1 if run == number and step == f.step else 1)
+
+
+def _within(f: Accumulator, record: r.Within, batch: r.Batch) -> None:
+    """A sub-agent is a session inside the session: its records mean to it what they mean to a lead."""
+    child = f.child(record.calls)
+    for inner in record.records:
+        if isinstance(inner, r.Foreign):
+            _foreign(f, inner, batch)
+        elif child is not None:
+            handler = _HANDLERS.get(type(inner))
+            if handler is not None:
+                handler(child, inner, batch)
+    if child is not None:
+        child.seq, child.epoch, child.updated_at = batch.seq, batch.epoch, batch.at
 
 
 def _foreign(f: Accumulator, record: r.Foreign, _batch: r.Batch) -> None:
@@ -371,6 +418,7 @@ _HANDLERS: Handlers = {
     r.Splice: _splice,
     r.ToolStarted: _tool_started,
     r.ToolSpawned: _tool_spawned,
+    r.ToolAsked: _tool_asked,
     r.ToolFinished: _tool_finished,
     r.WaitOpened: _wait_opened,
     r.WaitTaken: _wait_taken,
@@ -380,6 +428,7 @@ _HANDLERS: Handlers = {
     r.BusinessState: _business_state,
     r.Mark: _mark,
     r.Foreign: _foreign,
+    r.Within: _within,
 }
 """What each record does. ``Partial`` and ``Note`` change no state: they are for who reads the log."""
 

@@ -85,6 +85,7 @@ def fork_state(source: Session, mark: Marked, patch: Patch) -> State:
     checkpoint = patched(checkpoint_at("", mark), patch)
     checkpoint = msgspec.structs.replace(checkpoint, status="in-progress", approval_id=None, decisions={})
     state = state_of_checkpoint(checkpoint)
+    children = {call_id: _forked_child(child) for call_id, child in state.children.items()}
     run = mark.run
     start = min(run.start, len(state.messages))
     return msgspec.structs.replace(
@@ -94,7 +95,15 @@ def fork_state(source: Session, mark: Marked, patch: Patch) -> State:
         harness=source.harness,
         tenant=source.tenant,
         runs=(_forked_run(run, start),),
+        children=children,
     )
+
+
+def _forked_child(state: State) -> State:
+    """A sub-agent in a fork: what it had started is forgotten, and what it asked is asked again."""
+    turn = msgspec.structs.replace(state.turn, started={}, spawned={}) if state.turn else None
+    children = {call_id: _forked_child(child) for call_id, child in state.children.items()}
+    return msgspec.structs.replace(state, turn=turn, children=children, decisions={})
 
 
 def _forked_run(run: Run, start: int) -> Run:

@@ -1,9 +1,10 @@
 """The gate of one call: may it run, must a person say so, or is its result known already?
 
-The steps come in the seed's order: arguments are decoded and validated first, so that a
-person sees and approves exactly what the tool would get; what a person decided is bound to
-those arguments by their digest. Only a tool's own ``needs_approval`` function is user code;
-it is asked outside (``Consult``) and its answer comes back in as a fact.
+The steps come in the seed's order: arguments are decoded and validated first; then hooks may change
+them, so that a person sees and approves exactly what the tool would get; then come the permission rules,
+the tool's own word, and last the mode. What a person decided is bound to those arguments by their digest.
+Whatever is user code (hooks, guardrails, a tool's ``needs_approval`` function) is asked outside
+(``Consult``), and what it said comes back in as a fact (``Consulted``).
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from lousho_cli.core import tool_errors
-from lousho_cli.domain.approvals import ApprovalDecision, Question, digest_of
+from lousho_cli.core.permissions import ASKS_NOBODY, Mode, Rule, by_mode, first_match
+from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import ApprovalDecision, Question, WaitKind, digest_of
 from lousho_cli.domain.issues import Issue
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.plain import json_text, plain
-from lousho_cli.domain.texts import INTERRUPTED_TOOL_RESULT, TRUNCATED_TOOL_RESULT
+from lousho_cli.domain.session import Asked
+from lousho_cli.domain.stops import Tripped
+from lousho_cli.domain.texts import INTERRUPTED_TOOL_RESULT, NOT_SIGNED_IN_RESULT, TRUNCATED_TOOL_RESULT
 
 Replay = Literal["safe", "never"]
 
@@ -43,49 +48,82 @@ class Policy(msgspec.Struct, frozen=True):
 
     requires_approval: names of tools that need a person whatever they say themselves, or True for all.
     replay: what ``--interrupted`` said, beating the run's default but not a tool's own.
+    rules: permission rules, the first that fits decides. mode: speaks last.
+    consults: hooks or guardrails look at every call before it may run. reports: hooks look at every result.
     """
 
     requires_approval: frozenset[str] | Literal[True] = frozenset()
     replay: Replay | None = None
     interrupted_result: str = INTERRUPTED_TOOL_RESULT
     truncated_result: str = TRUNCATED_TOOL_RESULT
+    rules: tuple[Rule, ...] = ()
+    mode: Mode = "default"
+    consults: bool = False
+    reports: bool = False
 
 
 class Run(msgspec.Struct, frozen=True):
-    """It may run, with these arguments."""
+    """It may run, with these arguments. ``ruling``: the rule or mode that says so, for the log."""
 
     args: Any
+    ruling: r.PermissionDecided | None = None
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """It does not run: this is its result, the JSON text for the model."""
+    """It does not run: this is its result, the JSON text for the model. ``replaced_by``: the hook that gave it."""
 
     content: str
     is_error: bool = True
+    ruling: r.PermissionDecided | None = None
+    replaced_by: str | None = None
+    altered: bool = False
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """A person must decide on it."""
+    """A person must decide on it.
+
+    hooked: the arguments are not those of the model, hooks made them.
+    ttl_ms: how long the person may take, None for the run's own. reason: why a rule has it asked.
+    """
 
     args: Any
-    kind: Literal["tool", "question", "secret"] = "tool"
+    kind: WaitKind = "tool"
     question: Question | None = None
+    ruling: r.PermissionDecided | None = None
+    hooked: bool = False
+    ttl_ms: int | None = None
+    reason: str | None = None
 
 
 class Consult(msgspec.Struct, frozen=True):
-    """The tool's own ``needs_approval`` function must be asked."""
+    """User code must be asked about it. ``resumed``: a person approved these very arguments."""
 
     args: Any
+    resumed: bool = False
 
 
-Verdict = Run | Settle | Ask | Consult
+class Block(msgspec.Struct, frozen=True):
+    """A guardrail stops the run here."""
+
+    tripped: Tripped
+
+
+Verdict = Run | Settle | Ask | Consult | Block
 
 
 class Consulted(msgspec.Struct, frozen=True):
-    """What a ``needs_approval`` function said. ``reason`` goes with deny and with an error it raised."""
+    """What user code said of a call.
 
-    answer: Literal["approve", "ask", "deny", "error"]
+    answer, reason: of the tool's ``needs_approval`` function; ``reason`` goes with deny and with an error it raised.
+    args: a tuple of the one value where hooks made other arguments. settled: the result that a hook gave in place of a run.
+    tripped: the guardrail that blocked.
+    """
+
+    answer: Literal["approve", "ask", "deny", "error"] = "approve"
     reason: str = ""
+    args: tuple[Any, ...] = ()
+    settled: Settle | None = None
+    tripped: Tripped | None = None
 
 
 def judge(
@@ -97,6 +135,7 @@ def judge(
     decision: ApprovalDecision | None = None,
     consulted: Consulted | None = None,
     cut: bool = False,
+    asked: Asked | None = None,
     truncated: bool = False,
     default_replay: Replay = "safe",
 ) -> Verdict:
@@ -104,6 +143,7 @@ def judge(
 
     Args:
         cut: it was started by an owner that is gone, and nobody knows how it ended.
+        asked: what it needs a person for, as it found when it ran.
         truncated: the answer that asked for it was cut off at the output limit.
         default_replay: that of the run, for tools that say nothing.
     """
@@ -111,24 +151,56 @@ def judge(
         return Settle(tool_errors.truncated(call, policy.truncated_result))
     if decision is not None and not decision.approved:
         return _refused(call, tool, decision)
+    if asked is not None:
+        return _found_out(call, asked, policy)
     if cut and effective_replay(tool, policy, default_replay) == "never":
         return Settle(tool_errors.interrupted(call, policy.interrupted_result))
     if tool is None:
         return Settle(tool_errors.not_found(call, available))
-    args, issues = parse_arguments(call.arguments, tool)
+    args, issues = _arguments(call, tool, decision)
     if issues:
         return Settle(tool_errors.validation(call, issues))
-    if decision is not None:
-        return _approved(call, tool, args, decision)
-    question = tool.question(args)
-    if question is not None:
-        return Ask(args, "secret" if question.secret else "question", question)
-    return _by_approval(call, tool, args, policy, consulted)
+    hooked = False
+    if policy.consults:
+        if consulted is None:
+            return Consult(args, resumed=decision is not None)
+        if consulted.settled is not None:
+            return consulted.settled
+        if consulted.args:
+            if decision is not None and digest_of(consulted.args[0]) != digest_of(args):
+                return Settle(tool_errors.validation(call, (_CHANGED,)))
+            args, hooked = consulted.args[0], True
+    verdict = _permitted(call, tool, args, policy, consulted, decision)
+    return msgspec.structs.replace(verdict, hooked=True) if hooked and type(verdict) is Ask else verdict
+
+
+_CHANGED = Issue("(root)", "the arguments are no longer those that were approved")
 
 
 def effective_replay(tool: GatedTool | None, policy: Policy, default: Replay) -> Replay:
     """The tool's own word, else that of ``--interrupted``, else the run's default."""
     return (tool.replay if tool else None) or policy.replay or default
+
+
+def is_read_only(tool: GatedTool) -> bool:
+    """Whether a tool says that it changes nothing."""
+    return getattr(tool, "read_only", False) is True
+
+
+def _edits(tool: GatedTool) -> bool:
+    return getattr(tool, "edits", False) is True
+
+
+def _arguments(call: ToolCall, tool: GatedTool, decision: ApprovalDecision | None) -> tuple[Any, tuple[Issue, ...]]:
+    """The arguments a call would run with: those of the model, or those a person approved."""
+    if decision is not None and decision.args is not None:
+        return validated(decision.args, tool)
+    if decision is not None and decision.pinned is not None:
+        return decision.pinned, ()
+    args, issues = parse_arguments(call.arguments, tool)
+    if not issues and decision is not None and decision.digest not in (None, digest_of(args)):
+        return None, (_CHANGED,)
+    return args, issues
 
 
 def parse_arguments(text: str, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]:
@@ -169,7 +241,9 @@ def _finite(text: str) -> float:
 def _refused(call: ToolCall, tool: GatedTool | None, decision: ApprovalDecision) -> Settle:
     if decision.expired:
         return Settle(tool_errors.expired(call))
-    asked = tool is not None and _question_of(call, tool) is not None
+    if decision.kind == "sign-in":
+        return Settle(tool_errors.declined(call, decision.note, NOT_SIGNED_IN_RESULT))
+    asked = decision.kind != "tool" or (tool is not None and _question_of(call, tool) is not None)
     if asked:
         return Settle(tool_errors.declined(call, decision.note))
     return Settle(tool_errors.rejected(call, decision.note))
@@ -180,19 +254,6 @@ def _question_of(call: ToolCall, tool: GatedTool) -> Question | None:
     return None if issues else tool.question(args)
 
 
-def _approved(call: ToolCall, tool: GatedTool, args: Any, decision: ApprovalDecision) -> Verdict:
-    question = tool.question(args)
-    if question is not None:
-        return Settle(_answer(question, decision.note or ""), is_error=False)
-    if decision.args is not None:
-        edited, issues = validated(decision.args, tool)
-        return Settle(tool_errors.validation(call, issues)) if issues else Run(edited)
-    if decision.digest is not None and decision.digest != digest_of(args):
-        changed = (Issue("(root)", "the arguments are no longer those that were approved"),)
-        return Settle(tool_errors.validation(call, changed))
-    return Run(args)
-
-
 def _answer(question: Question, answer: str) -> str:
     value: dict[str, Any] = {"answer": answer}
     if answer in question.options:
@@ -200,21 +261,68 @@ def _answer(question: Question, answer: str) -> str:
     return json_text(value)[0]
 
 
-def _by_approval(call: ToolCall, tool: GatedTool, args: Any, policy: Policy, consulted: Consulted | None) -> Verdict:
+def _found_out(call: ToolCall, asked: Asked, policy: Policy) -> Ask | Settle:
+    """A call that began and needs a person: it runs again with the very arguments it began with."""
+    if policy.mode == "dont-ask":
+        return _denied(call, "mode", ASKS_NOBODY)
+    return Ask(asked.args, asked.kind, asked.question, hooked=True)
+
+
+def _permitted(
+    call: ToolCall, tool: GatedTool, args: Any, policy: Policy, consulted: Consulted | None, decision: ApprovalDecision | None
+) -> Verdict:
+    """The rules, the guardrails, the tool's own word, and the mode; a person's approval stands in for a pause alone."""
+    rule = first_match(policy.rules, call.name, args) if policy.rules else None
+    if rule is not None and rule.action == "deny":
+        return _denied(call, "rule", rule.reason or f"a rule denies {rule.tool}")
+    if consulted is not None and consulted.tripped is not None:
+        return Block(consulted.tripped)
+    question = tool.question(args)
+    if decision is not None:
+        asks = False
+    elif question is not None:
+        asks = True
+    else:
+        own = _own_word(call, tool, args, policy, consulted)
+        if not isinstance(own, bool):
+            return own
+        asks = own if rule is None else rule.action == "ask"
+    said = by_mode(policy.mode, asks=asks, read_only=is_read_only(tool), edits=_edits(tool)) if policy.mode != "default" else None
+    if said is not None and said.action == "deny":
+        return _denied(call, "mode", said.reason)
+    if decision is not None:
+        return Run(args) if question is None else Settle(_answer(question, decision.note or ""), is_error=False)
+    if question is not None:
+        return Ask(args, "secret" if question.secret else "question", question)
+    if said is not None:
+        return Run(args, r.PermissionDecided(call.id, "allow", "mode", said.reason))
+    ruling = r.PermissionDecided(call.id, rule.action, "rule", rule.reason) if rule is not None else None
+    if not asks:
+        return Run(args, ruling)
+    return Ask(args, ruling=ruling, ttl_ms=rule.ttl_ms if rule else None, reason=(rule.reason or None) if rule else None)
+
+
+def _denied(call: ToolCall, source: r.PermissionSource, reason: str) -> Settle:
+    return Settle(tool_errors.denied(call, reason), ruling=r.PermissionDecided(call.id, "deny", source, reason))
+
+
+def _own_word(call: ToolCall, tool: GatedTool, args: Any, policy: Policy, consulted: Consulted | None) -> bool | Consult | Settle:
+    """Whether the tool, or the run for it, wants a person to decide; its own refusal is a result."""
     required = policy.requires_approval is True or call.name in policy.requires_approval
-    if required or tool.needs_approval is True:
-        return Ask(args)
     if not callable(tool.needs_approval):
-        return Run(args)
+        return required or tool.needs_approval is True
     if consulted is None:
         return Consult(args)
-    if consulted.answer == "approve":
-        return Run(args)
-    if consulted.answer == "ask":
-        return Ask(args)
     if consulted.answer == "deny":
         return Settle(tool_errors.denied(call, consulted.reason))
-    return Settle(tool_errors.execution(call, "ApprovalCheckError", consulted.reason))
+    if consulted.answer == "error":
+        return Settle(tool_errors.execution(call, "ApprovalCheckError", consulted.reason))
+    return required or consulted.answer == "ask"
+
+
+def hook_denied(call: ToolCall, hook: str, reason: str) -> Settle:
+    """The result of a call that a hook refused."""
+    return _denied(call, "hook", reason or f"{hook} refused it")
 
 
 def consulted_from(value: Any) -> Consulted:

@@ -31,7 +31,7 @@ def head_of(session: Session) -> Head:
         held=len(session.held),
         inputs=tuple(session.inputs),
         waiting={key: arrived(session.inputs[key].messages) for key in session.waiting},
-        wait_call=wait.tool_call_id if wait else None,
+        wait_call=wait.holds_up if wait else None,
         taken=shown if session.wait_taken else None,
     )
     return Head(
@@ -186,6 +186,13 @@ def _foreign(d: _Draft, record: r.Foreign, _batch: r.Batch) -> None:
         d.unknown = (*d.unknown, record.type)
 
 
+def _within(d: _Draft, record: r.Within, batch: r.Batch) -> None:
+    """A list shows nothing of a sub-agent, but what nobody knows is known here too."""
+    for inner in record.records:
+        if isinstance(inner, r.Foreign):
+            _foreign(d, inner, batch)
+
+
 def _cleared(d: _Draft, _record: r.Cleared, _batch: r.Batch) -> None:
     d.load(
         Head(
@@ -277,7 +284,7 @@ def _tool_finished(d: _Draft, record: r.ToolFinished, _batch: r.Batch) -> None:
 
 
 def _wait_opened(d: _Draft, record: r.WaitOpened, _batch: r.Batch) -> None:
-    d.set_wait(waits_for(record.approval), record.approval.tool_call_id)
+    d.set_wait(waits_for(record.approval), record.approval.holds_up)
 
 
 def _wait_taken(d: _Draft, record: r.WaitTaken, _batch: r.Batch) -> None:
@@ -310,6 +317,7 @@ _HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
     r.Claimed: _claimed,
     r.Cleared: _cleared,
     r.Foreign: _foreign,
+    r.Within: _within,
     r.InputReceived: _input_received,
     r.InputApplied: _input_applied,
     r.InputSettled: _input_settled,

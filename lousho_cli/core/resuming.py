@@ -9,6 +9,7 @@ import msgspec
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.core.fingerprint import compare_fingerprints
 from lousho_cli.core.gate import Ask, Consult, Run, Verdict, effective_replay, judge
+from lousho_cli.core.sub_agents import facts_of
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import Session
@@ -41,11 +42,17 @@ class Outlook(msgspec.Struct, frozen=True, omit_defaults=True):
 def missing_tools(session: Session, agent: AgentFacts) -> tuple[str, ...]:
     """Names of tools that calls still to run need, that the run had offered, and that the agent lacks now.
 
-    A call that a person rejected runs no more; a name that was never offered gets a not-found result.
+    A call that a person rejected runs no more; a name that was never offered gets a not-found result. What a
+    sub-agent still has to run counts too.
     """
     rejected = {call_id for call_id, decision in session.decisions.items() if not decision.approved}
-    names = (call.name for call in session.pending if call.id not in rejected)
-    return tuple(dict.fromkeys(n for n in names if n not in agent.tools and n in session.run.offered))
+    open_calls = [call for call in session.pending if call.id not in rejected]
+    missing = [call.name for call in open_calls if call.name not in agent.tools and call.name in session.run.offered]
+    for call in open_calls:
+        child, facts = session.children.get(call.id), facts_of(agent.tools.get(call.name))
+        if child is not None and facts is not None:
+            missing += missing_tools(child, facts)
+    return tuple(dict.fromkeys(missing))
 
 
 def drift_of(session: Session, agent: AgentFacts) -> AgentDrift | None:
@@ -81,6 +88,11 @@ def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
     """What becomes of each call without a result, by the field of an outlook. A call that only gets its result is left out."""
     ahead: dict[str, list[ToolCall]] = {name: [] for name in ("will_run", "in_doubt", "may_ask", "will_ask", "behind")}
     for call in session.pending:
+        child, facts = session.children.get(call.id), facts_of(agent.tools.get(call.name))
+        if child is not None and facts is not None:
+            for name, calls in _ahead_within(child, facts, call).items():
+                ahead["behind" if ahead["will_ask"] and name in _RUNS else name] += calls
+            continue
         if _in_doubt(session, agent, call):
             ahead["in_doubt"].append(call)  # it is settled at once, whatever stands in front of it
             continue
@@ -95,6 +107,16 @@ def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
         elif isinstance(verdict, Run):
             ahead["will_run"].append(call)
     return ahead
+
+
+_RUNS = {"will_run", "may_ask", "will_ask"}
+
+
+def _ahead_within(child: Session, facts: AgentFacts, call: ToolCall) -> dict[str, list[ToolCall]]:
+    """What becomes of a sub-agent: its own calls, or, between two of them, the call that started it goes on."""
+    if child.pending:
+        return _ahead(child, facts)
+    return {} if child.ended else {"will_run": [call]}
 
 
 def _in_doubt(session: Session, agent: AgentFacts, call: ToolCall) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lousho_cli.core.checkpoints import state_of_checkpoint
+from lousho_cli.core.checkpoints import plain_children, state_of_checkpoint
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
@@ -23,7 +23,7 @@ def pending_of(pending: PendingApproval, session_id: str | None) -> PendingAppro
 def snapshot_of(session: Session, pending: PendingApproval, session_id: str | None, agent: Agent | None = None) -> ExecutionSnapshot:
     """The run at its pause; ``agent`` as configured, else as its run was recorded."""
     ids = [call.id for call in session.pending]
-    at = ids.index(pending.tool_call_id) if pending.tool_call_id in ids else -1
+    at = ids.index(pending.holds_up) if pending.holds_up in ids else -1
     return ExecutionSnapshot(
         agent=agent or agent_of(session),
         current_messages=(*session.messages, *session.held),
@@ -36,6 +36,9 @@ def snapshot_of(session: Session, pending: PendingApproval, session_id: str | No
         agent_fingerprint=session.run.fingerprint,
         business_state=session.business_state,
         max_steps=session.run.max_steps,
+        run_config=session.run.config,
+        children=plain_children(session.children),
+        run_id=session.run.input_id,
     )
 
 
@@ -67,7 +70,10 @@ def state_of_snapshot(snapshot: ExecutionSnapshot) -> State:
         approval_id=pending.id,
         approval_kind=pending.kind,
         agent_fingerprint=snapshot.agent_fingerprint,
+        run_config=snapshot.run_config,
         offered=agent.tools or (),
+        children=snapshot.children,
+        run_id=snapshot.run_id,
     )
     state = state_of_checkpoint(checkpoint, wait=pending)
     run = msgspec.structs.replace(state.runs[0], max_steps=snapshot.max_steps)

@@ -11,7 +11,7 @@ from lousho_cli.domain.state import MarkState, State
 _SAME = tuple(
     name
     for name in State.__struct_fields__
-    if name not in {"messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs"}
+    if name not in {"messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs", "children"}
 )
 
 
@@ -32,6 +32,7 @@ def state_from(session: Session) -> State:
         decisions=dict(session.decisions),
         decided=dict(session.decided),
         inputs=dict(session.inputs),
+        children={call_id: state_from(child) for call_id, child in session.children.items()},
         **{name: getattr(session, name) for name in _SAME},
     )
 
@@ -58,6 +59,7 @@ def _mark_state(session: Session, mark: Marked, runs: list[Run]) -> MarkState:
         own_steps=None if steps_shared else tuple(mark.step_usage),
         business_state=mark.business_state,
         decisions=mark.decisions,
+        children={call_id: state_from(child) for call_id, child in mark.children.items()},
     )
 
 
@@ -84,6 +86,7 @@ def session_from(state: State) -> Session:
             steps.head(mark.steps) if mark.own_steps is None else Shared(mark.own_steps),
             mark.business_state,
             mark.decisions,
+            {call_id: session_from(child) for call_id, child in mark.children.items()},
         )
 
     same: dict[str, Any] = {name: getattr(state, name) for name in _SAME}
@@ -96,5 +99,6 @@ def session_from(state: State) -> Session:
         decisions=state.decisions,
         decided=state.decided,
         inputs=state.inputs,
+        children={call_id: session_from(child) for call_id, child in state.children.items()},
         **same,
     )

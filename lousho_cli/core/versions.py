@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from lousho_cli.domain.records import FORMAT, Base, Batch, Claimed, Created, Foreign, Forked
+from lousho_cli.domain.records import FORMAT, Base, Batch, Claimed, Created, Foreign, Forked, Within
 from lousho_cli.errors import DamagedLogError, LogVersionError
 
 
 def newer_version(batches: Iterable[Batch]) -> str:
     """What in these batches a newer version must have written, in words; '' for nothing."""
     for batch in batches:
-        for record in batch.records:
+        for record in _all_of(batch):
             if isinstance(record, Foreign):
                 if record.reserved:
                     return f"record {batch.seq} has the unknown type {record.type}"
@@ -38,9 +39,18 @@ def damaged_records(batches: Iterable[Batch]) -> list[tuple[int, str]]:
     return [
         (batch.seq, f"its {record.type} is in a shape that no version writes")
         for batch in batches
-        for record in batch.records
+        for record in _all_of(batch)
         if isinstance(record, Foreign) and record.damaged
     ]
+
+
+def _all_of(batch: Batch) -> Iterator[Any]:
+    """The records of a batch, those of sub-agents included."""
+    for record in batch.records:
+        if isinstance(record, Within):
+            yield from record.records
+        else:
+            yield record
 
 
 def require_readable(log_id: str, batches: Iterable[Batch]) -> None:

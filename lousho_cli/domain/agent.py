@@ -36,17 +36,25 @@ def agent_from(value: Agent | Mapping[str, Any]) -> Agent:
     Raises:
         ConfigurationError: no name, or a field of the wrong kind.
     """
+    try:
+        return msgspec.convert(plain(agent_fields(value))[0], Agent)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"the agent is not valid: {error}", field="agent") from error
+
+
+def agent_fields(value: Agent | Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that an agent was given, as they came, under the names of ``Agent``.
+
+    Raises:
+        ConfigurationError: it is neither an ``Agent`` nor a dictionary.
+    """
     if not isinstance(value, (Agent, Mapping)):
         raise ConfigurationError(f"an agent is an Agent or a dictionary, not {type(value).__name__}", field="agent")
     fields = {name: getattr(value, name) for name in value.__struct_fields__} if isinstance(value, Agent) else dict(value)
     if "instructions" in fields:
         fields.setdefault("prompt", fields.pop("instructions"))
     fields.setdefault("name", fields.get("id") or "agent")
-    known = {name: fields[name] for name in Agent.__struct_fields__ if name in fields}
-    try:
-        return msgspec.convert(plain(known)[0], Agent)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"the agent is not valid: {error}", field="agent") from error
+    return {name: fields[name] for name in Agent.__struct_fields__ if name in fields}
 
 
 class Fingerprint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -21,19 +21,21 @@ WaitKind = Literal["tool", "question", "sign-in", "secret"]
 
 
 class Question(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a person is asked: a text, optional choices, and whether other text is welcome."""
+    """What a person is asked: a text, optional choices, and whether other text is welcome. ``url``: where to sign in."""
 
     text: str
     options: tuple[str, ...] = ()
     allow_free_text: bool = True
     secret: bool = False
+    url: str | None = None
 
 
 class PendingApproval(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One thing that waits for a person.
 
     ``args`` is the validated object a tool would get; ``path`` names the enclosing
-    sub-agents, outermost first; times are ISO 8601 in UTC.
+    sub-agents, outermost first, and ``calls`` the calls that started them; times are ISO 8601 in UTC.
+    ``hooked``: hooks made ``args`` of what the model asked for. ``reason``: why a rule has it asked.
     """
 
     id: str
@@ -48,13 +50,23 @@ class PendingApproval(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     agent_id: str = ""
     session_id: str = ""
     path: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    hooked: bool = False
+    reason: str | None = None
+
+    @property
+    def holds_up(self) -> str:
+        """The call of the lead's own turn that can not end before this is decided."""
+        return self.calls[0] if self.calls else self.tool_call_id
 
 
 class ApprovalDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a person decided. ``note`` is the reason of a rejection or the answer to a question.
 
     ``args`` replaces the arguments (an edit); None leaves them. ``digest``, where given,
-    must equal that of the pending approval. ``expired`` is set by us, when it came too late.
+    must equal that of the pending approval. Set by us: ``expired``, when it came too late; ``kind``, that of
+    what was decided; ``pinned``, the arguments that were shown, where they are not simply those of the model;
+    ``answers``, what was answered to a call that asked in the middle, each time it did.
     """
 
     id: str
@@ -64,13 +76,17 @@ class ApprovalDecision(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
     digest: str | None = None
     by: str | None = None
     expired: bool = False
+    kind: WaitKind = "tool"
+    pinned: Any = None
+    answers: tuple[str, ...] = ()
 
 
 class ExecutionSnapshot(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The run at its pause, stored beside the pending approval, so that it can go on anywhere.
 
     ``remaining_tool_calls`` are the calls of the turn after the paused one, in order;
-    None in data written before they were stored.
+    None in data written before they were stored. ``children`` are the sub-agents that had not ended, by the
+    call that started each, as a ``domain.state.State`` in plain JSON.
     """
 
     agent: Agent
@@ -84,6 +100,9 @@ class ExecutionSnapshot(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
     agent_fingerprint: Fingerprint | None = None
     business_state: Any = None
     max_steps: int | None = None
+    run_config: Any = None
+    children: dict[str, Any] = {}
+    run_id: str = ""
 
 
 class StoredApproval(msgspec.Struct, frozen=True, gc=False):

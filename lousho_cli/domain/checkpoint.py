@@ -20,6 +20,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ``messages`` ends with input that is queued behind unanswered calls. ``decisions``
     holds what a person decided on calls of the open turn that have no result yet. ``started`` names
     the calls known to have been begun: None where that was not kept, so each may have been.
+    ``children`` are the sub-agents that had not ended, by the call that started each, as a
+    ``domain.state.State`` in plain JSON. ``run_id`` is the id of the input the run began with.
     Fields a store read from an older record are filled with their defaults.
     """
 
@@ -41,6 +43,8 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     decisions: dict[str, ApprovalDecision] = {}
     started: tuple[str, ...] | None = None
     metadata: dict[str, Any] | None = None
+    children: dict[str, Any] = {}
+    run_id: str = ""
 
 
 class CheckpointHistoryEntry(msgspec.Struct, frozen=True, gc=False):

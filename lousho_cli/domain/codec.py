@@ -12,7 +12,8 @@ from typing import Any, cast
 import msgspec
 
 from lousho_cli.domain.checkpoint import Checkpoint
-from lousho_cli.domain.records import Batch, Foreign, Record
+from lousho_cli.domain.originals import checkpoint_from_original, is_original
+from lousho_cli.domain.records import Batch, Foreign, Own, Record, Within
 from lousho_cli.domain.state import State
 from lousho_cli.errors import StorageError
 
@@ -30,21 +31,29 @@ class _LooseLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     sync: int | None = None
 
 
+class _LooseWithin(msgspec.Struct, frozen=True, gc=False, tag="lousho.within"):
+    calls: tuple[str, ...]
+    records: tuple[msgspec.Raw, ...]
+
+
 class _Typed(msgspec.Struct, frozen=True, gc=False):
     type: str
 
+
+WITHIN = Within.__struct_config__.tag
 
 _encoder = msgspec.json.Encoder()
 _lines = msgspec.json.Decoder(Batch)
 _loose_lines = msgspec.json.Decoder(_LooseLine)
 _records = msgspec.json.Decoder(Record)
+_loose_within = msgspec.json.Decoder(_LooseWithin)
 _types = msgspec.json.Decoder(_Typed)
 _states = msgspec.json.Decoder(State)
 
 
 def encode_line(batch: Batch) -> bytes:
     """A batch as its line, newline included."""
-    if Foreign in map(type, batch.records):
+    if _holds_foreign(batch):
         body = _encoder.encode(_LooseLine(batch.seq, batch.epoch, batch.at, tuple(map(_raw, batch.records)), batch.sync))[1:]
     else:
         body = _encoder.encode(batch)[1:]
@@ -52,7 +61,14 @@ def encode_line(batch: Batch) -> bytes:
 
 
 def _raw(record: Record | Foreign) -> msgspec.Raw:
+    if isinstance(record, Within) and Foreign in map(type, record.records):
+        return msgspec.Raw(_encoder.encode(_LooseWithin(record.calls, tuple(map(_raw, record.records)))))
     return msgspec.Raw(record.raw if isinstance(record, Foreign) else _encoder.encode(record))
+
+
+def _holds_foreign(batch: Batch) -> bool:
+    kinds = set(map(type, batch.records))
+    return Foreign in kinds or (Within in kinds and any(Foreign in map(type, r.records) for r in batch.records if isinstance(r, Within)))
 
 
 def readable(batch: Batch) -> bool:
@@ -98,7 +114,17 @@ def decode_record(raw: bytes) -> Record | Foreign:
     try:
         return _records.decode(raw)
     except msgspec.ValidationError:
-        return Foreign(_types.decode(raw).type, raw)
+        kind = _types.decode(raw).type
+        return (_decode_within(raw) if kind == WITHIN else None) or Foreign(kind, raw)
+
+
+def _decode_within(raw: bytes) -> Within | None:
+    """Records of a sub-agent, some of which are none we know; None when it is not even that."""
+    try:
+        loose = _loose_within.decode(raw)
+    except msgspec.ValidationError:
+        return None
+    return Within(loose.calls, cast("tuple[Own, ...]", tuple(decode_record(bytes(one)) for one in loose.records)))
 
 
 def encode_value(value: Any) -> bytes:
@@ -119,13 +145,15 @@ def decode_state(raw: bytes) -> State:
 
 
 def checkpoint_from(value: Any) -> Checkpoint:
-    """What a store gave back, a checkpoint or the dictionary of one.
+    """What a store gave back: a checkpoint, or the dictionary of one, spelled as ours or as the original product's.
 
     Raises:
         StorageError: it is neither.
     """
     if isinstance(value, Checkpoint):
         return value
+    if is_original(value):
+        return checkpoint_from_original(value)
     try:
         return msgspec.convert(value, Checkpoint, from_attributes=True)
     except msgspec.ValidationError as error:

@@ -16,11 +16,12 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from lousho_cli.domain.agent import Fingerprint
-from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.agent import AgentDrift, Fingerprint
+from lousho_cli.domain.approvals import PendingApproval, Question, WaitKind
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.state import State
+from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import CallUsage
 
 FORMAT = 1
@@ -34,6 +35,7 @@ RESERVED = "lousho."
 
 Replay = Literal["safe", "never"]
 Outcome = Literal["completed", "failed", "aborted"]
+PermissionSource = Literal["rule", "mode", "hook"]
 
 
 class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -80,11 +82,15 @@ class Claimed(_Record, frozen=True, gc=False, tag="lousho.claimed"):
 
 
 class InputReceived(_Record, frozen=True, gc=False, tag="lousho.input_received"):
-    """An input arrived and is durable: its receipt may be given. ``messages`` are those that were not there already."""
+    """An input arrived and is durable: its receipt may be given. ``messages`` are those that were not there already.
+
+    ``joins``: it enters the run that is going on, before its next model call; any other waits for a run of its own.
+    """
 
     id: str
     messages: tuple[Message, ...]
     by: str | None = None
+    joins: bool = False
 
 
 class InputApplied(_Record, frozen=True, gc=False, tag="lousho.input_applied"):
@@ -177,13 +183,35 @@ class ToolSpawned(_Record, frozen=True, gc=False, tag="lousho.tool_spawned"):
     started: str
 
 
+class PermissionDecided(_Record, frozen=True, gc=False, tag="lousho.permission_decided"):
+    """A rule, the mode or a hook decided on a call; beside what follows from it. For who reads the log."""
+
+    id: str
+    action: Literal["allow", "ask", "deny"]
+    source: PermissionSource
+    reason: str = ""
+
+
+class ToolAsked(_Record, frozen=True, gc=False, tag="lousho.tool_asked"):
+    """A call that had begun found that it needs a person; it runs again, with these arguments, once one has answered."""
+
+    id: str
+    kind: WaitKind
+    question: Question
+    args: Any = None
+
+
 class ToolFinished(_Record, frozen=True, gc=False, tag="lousho.tool_finished"):
-    """The result of a call, the JSON text the model gets. ``altered``: it held what JSON can not."""
+    """The result of a call, the JSON text the model gets.
+
+    ``altered``: it held what JSON can not. ``replaced_by``: the hook that put it in place of the tool's own.
+    """
 
     id: str
     content: str
     is_error: bool = False
     altered: bool = False
+    replaced_by: str | None = None
 
 
 class WaitOpened(_Record, frozen=True, gc=False, tag="lousho.wait_opened"):
@@ -234,23 +262,28 @@ class BusinessState(_Record, frozen=True, gc=False, tag="lousho.business_state")
 
 
 class Mark(_Record, frozen=True, gc=False, tag="lousho.mark"):
-    """A checkpoint is here. ``limit`` is the ring's size in force; the newest ``limit`` marks are kept."""
+    """A checkpoint is here. ``limit`` is the ring's size in force; the newest ``limit`` marks are kept.
+
+    ``stop``: what stopped the run here, before it had its answer.
+    """
 
     step: int
     status: Status = "in-progress"
     finish_reason: str | None = None
     approval_id: str | None = None
     limit: int = DEFAULT_RING
+    stop: Stop | None = None
 
 
 class Note(_Record, frozen=True, gc=False, tag="lousho.note"):
-    """Something a person should know when looking back: drift that was let pass, a repair, a takeover."""
+    """Something a person should know when looking back: ``drift`` that was let pass, a repair, a takeover."""
 
     kind: str
     text: str
+    drift: AgentDrift | None = None
 
 
-Record = (
+Own = (
     Created
     | Forked
     | Base
@@ -267,6 +300,8 @@ Record = (
     | Partial
     | ToolStarted
     | ToolSpawned
+    | PermissionDecided
+    | ToolAsked
     | ToolFinished
     | WaitOpened
     | WaitTaken
@@ -277,6 +312,20 @@ Record = (
     | Mark
     | Note
 )
+"""What the records of one agent can be, a lead or a sub-agent."""
+
+
+class Within(_Record, frozen=True, gc=False, tag="lousho.within"):
+    """Records of a sub-agent. ``calls`` leads to it: the ids of the calls that started each enclosing one, outermost first.
+
+    To the sub-agent they are what they would be to a lead: it is a session inside the session.
+    """
+
+    calls: tuple[str, ...]
+    records: tuple[Own, ...]
+
+
+Record = Own | Within
 
 
 KNOWN = frozenset(kind.__struct_config__.tag for kind in get_args(Record))

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.domain.agent import Fingerprint
-from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
+from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, Question, WaitKind
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
@@ -42,11 +43,20 @@ class Run(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     deadline: str | None = None
 
 
+class Asked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a call that had begun needs a person for, and the arguments it runs with again."""
+
+    kind: WaitKind
+    question: Question
+    args: Any = None
+
+
 class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The newest turn while it has calls without a result.
 
     ``results`` are those behind the first unanswered call, by call id; the in-order prefix
     is in the transcript already. ``started`` gives the epoch under which a call was begun.
+    ``asked`` are the calls that had begun and now wait for a person.
     """
 
     calls: tuple[ToolCall, ...]
@@ -55,6 +65,7 @@ class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     started: dict[str, int] = {}
     spawned: dict[str, tuple[int, str]] = {}
     truncated: bool = False
+    asked: Mapping[str, Asked] = {}
 
     @property
     def unanswered(self) -> tuple[ToolCall, ...]:
@@ -70,6 +81,7 @@ class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     outcome: Literal["completed", "failed", "aborted"] | None = None
     error: str | None = None
     messages: tuple[Message, ...] = ()
+    joins: bool = False
 
 
 class Marked(msgspec.Struct, frozen=True, gc=False):
@@ -91,6 +103,7 @@ class Marked(msgspec.Struct, frozen=True, gc=False):
     step_usage: Shared[StepUsage]
     business_state: Any
     decisions: dict[str, ApprovalDecision]
+    children: Mapping[str, Session] = {}
 
     @property
     def address(self) -> str:
@@ -113,7 +126,8 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     decided: ids of all approvals that were decided, for ever.
     waiting: ids of inputs received and not applied, in order.
     active: ids of inputs this run has to settle.
-    outcome, error: how the newest run ended, None while it did not.
+    children: the sub-agents that calls of the open turn have started, by call id: each a session of its own.
+    outcome, error: how the newest run ended, None while it did not; stop: what stopped it before it had its answer.
     latest: the newest mark, None before the first; marks: the ring, oldest first.
     last_mark: run, step and number of the newest mark ever, so that numbers never move.
     unknown: reserved record types of a newer version that were passed over.
@@ -157,6 +171,8 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     marks: Shared[Marked] = msgspec.field(default_factory=Shared)
     last_mark: tuple[int, int, int] = (0, 0, 0)
     unknown: tuple[str, ...] = ()
+    children: Mapping[str, Session] = {}
+    stop: Stop | None = None
 
     @property
     def exists(self) -> bool:
@@ -167,6 +183,11 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     def pending(self) -> tuple[ToolCall, ...]:
         """The calls of the last turn that have no result, in call order."""
         return self.turn.unanswered if self.turn else ()
+
+    @property
+    def joining(self) -> tuple[str, ...]:
+        """Ids of the inputs that enter the run before its next model call, in order."""
+        return tuple(i for i in self.waiting if self.inputs[i].joins) if self.waiting else ()
 
     @property
     def awaiting(self) -> bool:

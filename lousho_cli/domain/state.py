@@ -14,6 +14,7 @@ from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import InputState, OpenTurn, Parent, Run
+from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
@@ -38,6 +39,7 @@ class MarkState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     own_steps: tuple[StepUsage, ...] | None = None
     business_state: Any = None
     decisions: dict[str, ApprovalDecision] = {}
+    children: dict[str, State] = {}
 
 
 class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -82,3 +84,5 @@ class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     marks: tuple[MarkState, ...] = ()
     last_mark: tuple[int, int, int] = (0, 0, 0)
     unknown: tuple[str, ...] = ()
+    children: dict[str, State] = {}
+    stop: Stop | None = None

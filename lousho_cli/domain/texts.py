@@ -28,6 +28,14 @@ REJECTED_TOOL_RESULT = "The reviewer rejected this call; it was not run."
 
 DECLINED_ANSWER_RESULT = "The person declined to answer."
 
+NOT_SIGNED_IN_RESULT = "The person did not sign in, so this call was not run to an end."
+
+BLOCKED_TOOL_RESULT = "This call was not run: a guardrail stopped the run."
+
+OVER_BUDGET_TOOL_RESULT = "This call was not run: the run had come to its limit."
+
+WITHHELD_ANSWER = "[This answer was withheld by a guardrail.]"
+
 EXPIRED_TOOL_RESULT = "The approval for this call expired before it was decided, so it was not run."
 
 EDITED_TOOL_NOTE = "A reviewer changed the arguments of this call before approving it."

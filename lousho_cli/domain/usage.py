@@ -49,8 +49,34 @@ class StepUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     reasoning_tokens: int = 0
 
 
+class Delegated(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What the sub-agents of a run used, those of theirs included. ``runs`` counts them."""
+
+    runs: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    model_calls: int = 0
+    estimated: bool = False
+    cost_usd: float | None = None
+
+    def plus(self, usage: RunUsage) -> Delegated:
+        """These totals and one more sub-agent's."""
+        inner = usage.delegated
+        cost = _sum(self.cost_usd if self.runs else 0.0, usage.cost_with_delegated)
+        return Delegated(
+            self.runs + 1 + inner.runs,
+            self.input_tokens + usage.input_tokens + inner.input_tokens,
+            self.output_tokens + usage.output_tokens + inner.output_tokens,
+            self.total_tokens + usage.total_tokens + inner.total_tokens,
+            self.model_calls + usage.model_calls + inner.model_calls,
+            self.estimated or usage.estimated or inner.estimated,
+            cost,
+        )
+
+
 class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Running totals of one run."""
+    """Running totals of one run; what its sub-agents used stands in ``delegated`` alone."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -61,6 +87,22 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     cached_input_tokens: int = 0
     reasoning_tokens: int = 0
     by_model: dict[str, ModelUsage] = {}
+    delegated: Delegated = Delegated()
+
+    @property
+    def tokens_with_delegated(self) -> int:
+        """All tokens that this run has cost, its sub-agents included."""
+        return self.total_tokens + self.delegated.total_tokens
+
+    @property
+    def cost_with_delegated(self) -> float | None:
+        """All money that this run has cost, its sub-agents included; None where a price is not known."""
+        own = self.cost_usd if self.model_calls else 0.0
+        return _sum(own, self.delegated.cost_usd if self.delegated.runs else 0.0)
+
+    def delegating(self, usage: RunUsage) -> RunUsage:
+        """These totals and what a sub-agent used."""
+        return msgspec.structs.replace(self, delegated=self.delegated.plus(usage))
 
     def plus(self, steps: Iterable[StepUsage]) -> RunUsage:
         """These totals and further model calls. One pass, mutable inside: a long session is added up at once."""
@@ -90,7 +132,11 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         by_model = dict(self.by_model)
         for model, share in added.items():
             by_model[model] = by_model.get(model, _NOTHING).plus(share[0], share[1], share[2], costs[model])
-        return RunUsage(tokens_in, tokens_out, total, calls, estimated, cost, cached, reasoning, by_model)
+        return RunUsage(tokens_in, tokens_out, total, calls, estimated, cost, cached, reasoning, by_model, self.delegated)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 _NOTHING = ModelUsage(cost_usd=0.0)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, Literal
 
 from lousho_cli.core.gate import Replay
+from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.resuming import DriftMode
-from lousho_cli.domain.agent import Agent, agent_from
+from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.messages import Input, messages_from
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.executor.events import Event, Listener
+from lousho_cli.executor.dynamic import agent_source
+from lousho_cli.executor.events import Listener
 from lousho_cli.executor.forks import ForkResult, fork_session
+from lousho_cli.executor.hooks import hooks_from
+from lousho_cli.executor.input_queue import InputQueue
 from lousho_cli.executor.places import place_of
+from lousho_cli.executor.pricing import Prices
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
-from lousho_cli.executor.run_agent import Concurrency, OnModelError, RunSettings, SandboxExecute, gated_by, run_agent
+from lousho_cli.executor.run_agent import Concurrency, OnModelError, RunSettings, SandboxExecute, gated_by
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.executor.streams import EventStream
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
@@ -49,6 +54,7 @@ class AgentExecutor:
         max_steps: int = 10,
         tool_concurrency: Concurrency = None,
         signal: AbortSignal | None = None,
+        metadata: Mapping[str, Any] | None = None,
         business_state: Any = UNSET,
         on_agent_drift: DriftMode = "warn",
         on_model_error: OnModelError | None = None,
@@ -60,8 +66,19 @@ class AgentExecutor:
         requires_approval: Iterable[str] | bool = (),
         approval_ttl_ms: int | None = None,
         max_tokens: int | None = None,
+        max_input_tokens: int | None = None,
+        max_output_tokens: int | None = None,
+        max_cost_usd: float | None = None,
         max_duration_ms: int | None = None,
+        on_exceeded: Literal["stop", "throw"] = "stop",
+        prices: Prices = None,
+        permissions: Sequence[Rule | Mapping[str, Any]] = (),
+        permission_mode: Mode = "default",
+        hooks: Sequence[Any] = (),
+        guardrails: Sequence[Any] = (),
         abort_grace_ms: int | None = None,
+        subagents: Mapping[str, Any] | None = None,
+        input_queue: InputQueue | None = None,
         interrupted_tool_result: str | None = None,
         truncated_tool_result: str | None = None,
         agent_path: str | PathLike[str] | None = None,
@@ -77,10 +94,13 @@ class AgentExecutor:
         waits for a person raises.
 
         Args:
+            agent: its ``instructions``, ``tools`` and ``model`` may each be a function of an ``AgentContext``. A new run
+                asks them; one that goes on asks for instructions and tools with the same again, and keeps its model.
             input: text, a message, or a list of them; [] only goes on.
             tool_registry: tools by name, or a list of them. The agent's ``tools`` picks some.
             max_steps: model calls a run may make, those before a resume included.
             tool_concurrency: how many calls of a turn may run at once; None or 'unbounded' for all.
+            metadata: for the functions of the agent; plain JSON, kept with the run.
             business_state: the caller's own data; left out, a resume keeps the stored one, None stores None.
             on_agent_drift: what a changed agent means on resume: warn, error or ignore.
             on_model_error: ``retry_transient_errors()`` or a function of the same kind; None never retries.
@@ -89,8 +109,18 @@ class AgentExecutor:
             interrupted: ``rerun`` or ``report``: what to do with calls that were cut and say nothing themselves.
             replay: the default of that for the whole run, recorded at its start.
             requires_approval: names of tools that need a person, or True for all.
-            max_tokens, max_duration_ms: limits of the run; time spent waiting for a person does not count.
+            max_tokens, max_input_tokens, max_output_tokens, max_cost_usd, max_duration_ms: limits of the run, its sub-agents
+                included; time spent waiting for a person does not count.
+            on_exceeded: what a spent limit in tokens or money means: ``stop`` ends the run, ``throw`` fails it.
+            prices: what models cost: a ``Price`` by model name, or a function from one to the other. Needed for ``max_cost_usd``.
+            permissions: rules that allow, ask about or deny calls; the first that fits decides (see ``Rule``).
+            permission_mode: ``default``, ``plan`` (only tools that change nothing), ``dont-ask`` (what would need a person is
+                denied) or ``accept-edits`` (tools that only edit files are not asked about).
+            hooks: functions around tools, model calls and the end of the run (see ``Hook``).
+            guardrails: functions that look at input, calls and answers and may stop the run (see ``Guardrail``).
             abort_grace_ms: how long an aborted run waits for tools that do not stop; None waits for them.
+            subagents: agents that this one may hand work to, by the name of the tool that does so: a ``SubAgent`` each.
+            input_queue: takes input for this run while it goes on.
             agent_path: where the agent's file is, kept with the session.
             create: refuse a session that exists already.
             on_event: called with each event, in order.
@@ -103,6 +133,7 @@ class AgentExecutor:
             SessionBusyError: another process drives the session.
             AgentDriftError, ResumeToolMissingError: refused before anything ran; nothing was written.
             ProviderError, PropagatingToolError: the run failed; its last checkpoint stays in progress.
+            HookError, GuardrailTrippedError, BudgetExceededError: the same, by a hook that failed, or by what is told to throw.
             ConfigurationError: an option that makes no sense.
             StorageError: the store failed; the last good save stands.
         """
@@ -110,6 +141,15 @@ class AgentExecutor:
             max_steps=max_steps,
             tool_concurrency=tool_concurrency,
             max_tokens=max_tokens,
+            max_input_tokens=max_input_tokens,
+            max_output_tokens=max_output_tokens,
+            max_cost_usd=max_cost_usd,
+            on_exceeded=on_exceeded,
+            prices=prices,
+            permissions=permissions,
+            permission_mode=permission_mode,
+            hooks=hooks,
+            guardrails=guardrails,
             approval_ttl_ms=approval_ttl_ms,
             max_duration_ms=max_duration_ms,
             requires_approval=gated_by(requires_approval),
@@ -121,11 +161,12 @@ class AgentExecutor:
             on_model_error=on_model_error,
             sandbox_execute=sandbox_execute,
             abort_grace_ms=abort_grace_ms,
+            subagents=subagents or {},
         )
         _required(agent=agent, provider=provider, input=input)
-        ready = run_agent(agent_from(agent), provider, registry_from(tool_registry), settings)
+        source = agent_source(agent, provider, registry_from(tool_registry), settings, metadata)
         return await shielded(
-            ready,
+            source,
             Order(
                 place=place_of(_text_of("session_id", session_id), checkpoint_store, approval_store, clock),
                 messages=messages_from(input),
@@ -134,24 +175,28 @@ class AgentExecutor:
                 path=_path_of(agent_path),
                 create=create,
                 business_state=() if business_state is UNSET else (business_state,),
+                queue=input_queue,
             ),
             signal,
             on_event,
             clock,
+            hooks_from(hooks),
         )
 
     @staticmethod
-    def stream(*args: Any, **options: Any) -> EventStream:
+    def stream(*args: Any, **options: Any) -> EventStream[RunResult]:
         """The same as ``execute``, as a stream of events; ``await stream.result()`` gives the result.
 
         Takes and raises what ``execute`` does; the error comes out of the iteration and of ``result``.
         """
         listener: Listener | None = options.pop("on_event", None)
 
-        def run(on_event: Callable[[Event], None]) -> Any:
-            return AgentExecutor.execute(*args, **options, on_event=on_event)
+        signal: AbortSignal | None = options.pop("signal", None)
 
-        return EventStream(run, listener)
+        def run(on_event: Listener, aborted: AbortSignal) -> Any:
+            return AgentExecutor.execute(*args, **options, on_event=on_event, signal=aborted)
+
+        return EventStream(run, listener, signal)
 
     @staticmethod
     async def fork(

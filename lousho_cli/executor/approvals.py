@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from lousho_cli.core.answering import answer_records, waits_for
-from lousho_cli.core.decide import resumed
+from lousho_cli.core.decide import AgentFacts, resumed
+from lousho_cli.core.fingerprint import keeping_instructions
 from lousho_cli.core.gate import validated
+from lousho_cli.core.originals import approval_from, approval_parts
 from lousho_cli.core.snapshots import state_of_snapshot
+from lousho_cli.core.sub_agents import tools_at
 from lousho_cli.core.tool_errors import not_run
 from lousho_cli.domain import records as r
-from lousho_cli.domain.agent import agent_from
+from lousho_cli.domain.agent import Fingerprint, agent_from
 from lousho_cli.domain.approvals import ApprovalDecision, ExecutionSnapshot, PendingApproval, StoredApproval
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError, NotFoundError, StorageError
 from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.dynamic import AgentSource, FixedAgent, agent_source
+from lousho_cli.executor.hooks import hooks_from
 from lousho_cli.executor.places import Place, log_store_of
 from lousho_cli.executor.plain_store import PlainStore
-from lousho_cli.executor.registry import registry_from
+from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, check_settings, gated_by, run_agent
 from lousho_cli.executor.session_log import SessionLog
@@ -33,8 +38,6 @@ from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.ports.tool import Tool
-
-T = TypeVar("T")
 
 
 async def resume_after_approval(
@@ -50,7 +53,8 @@ async def resume_after_approval(
     Args:
         decision: id, approved, and optionally note, args (an edit), digest, by.
         options: any run setting of ``AgentExecutor.execute``, and ``approval_store`` for later pauses,
-            ``agent`` to go on with another agent than the paused one, ``signal``, ``on_event``, ``clock``.
+            ``agent`` to go on with another agent than the paused one (with ``metadata`` for its functions),
+            ``signal``, ``on_event``, ``clock``.
         checkpoint_store: clears the session's awaiting mark and keeps checkpointing; without it the
             session stays blocked.
 
@@ -67,9 +71,10 @@ async def resume_after_approval(
     signal, on_event = chosen.pop("signal", None), chosen.pop("on_event", None)
     later = chosen.pop("approval_store", None) or approval_store
     business = chosen.pop("business_state", msgspec.UNSET)
-    other = chosen.pop("agent", None)
-    agent = agent_from(other) if other else None
+    other, metadata = chosen.pop("agent", None), chosen.pop("metadata", None)
     settings = _settings(chosen)
+    if other:
+        agent_source(other, provider, tools, settings, metadata)
     # From here on an approval may be ours that must be given back, so whatever a caller can say wrong was looked at before.
     stored = await _peek(approval_store, decided.id)
     place = _place(stored.approval, checkpoint_store, approval_store, later, clock)
@@ -77,18 +82,32 @@ async def resume_after_approval(
         paused = stored.approval.snapshot
         if "max_steps" not in chosen and paused.max_steps is not None:
             settings = msgspec.structs.replace(settings, max_steps=paused.max_steps)
-        ready = run_agent(agent or agent_from(paused.agent), provider, tools, settings)
+        source = agent_source(other, provider, tools, settings, metadata) if other else _as_paused(paused, provider, tools, settings)
         order = Order(
             place=place,
             business_state=() if business is msgspec.UNSET else (business,),
-            answer=lambda session: _answer(session, decided, stored, ready, clock.now()),
+            answer=lambda session, agent: _answer(session, decided, stored, agent, clock.now()),
         )
         if not place.native:
             await _take(stored, approval_store, decided.id)
-        return await shielded(ready, order, signal, on_event, clock)
+        return await shielded(source, order, signal, on_event, clock, hooks_from(settings.hooks))
     except BaseException:
         await _put_back_unless_decided(stored, approval_store, place)
         raise
+
+
+def _as_paused(paused: ExecutionSnapshot, provider: Provider, tools: ToolRegistry, settings: RunSettings) -> AgentSource:
+    """The agent that paused, with today's tools and provider. Its instructions are those it has: nothing else is known of them."""
+    ready = run_agent(agent_from(paused.agent), provider, tools, settings)
+    return FixedAgent(msgspec.structs.replace(ready, facts=_with_instructions_of(paused.agent_fingerprint, ready.facts)))
+
+
+def _with_instructions_of(saved: Fingerprint | None, facts: AgentFacts) -> AgentFacts:
+    begin = facts.begin
+    if begin.fingerprint is None:
+        return facts
+    kept = keeping_instructions(begin.fingerprint, saved)
+    return msgspec.structs.replace(facts, begin=msgspec.structs.replace(begin, fingerprint=kept))
 
 
 def _settings(chosen: Mapping[str, Any]) -> RunSettings:
@@ -138,33 +157,17 @@ async def _peek(store: ApprovalStore, approval_id: str) -> _Stored:
     if found is None:
         raise approval_not_found(approval_id)
     try:
-        return _Stored(_stored_from(found), taken=load is None)
-    except (msgspec.ValidationError, TypeError, AttributeError) as error:
+        return _Stored(approval_from(found), taken=load is None)
+    except StorageError as error:
         if load is None:
             await _give_back(store, found)
-        raise StorageError(f"the approval {approval_id} that was stored is not readable: {error}") from error
-
-
-def _stored_from(value: Any) -> StoredApproval:
-    pending, snapshot = _parts_of(value)
-    return StoredApproval(_read(pending, PendingApproval), _read(snapshot, ExecutionSnapshot))
-
-
-def _parts_of(value: Any) -> tuple[Any, Any]:
-    """The pending approval and the snapshot of what a store gave, whatever they are made of."""
-    if isinstance(value, Mapping):
-        return value.get("pending"), value.get("snapshot")
-    return value.pending, value.snapshot
-
-
-def _read(part: Any, kind: type[T]) -> T:
-    return msgspec.convert(msgspec.to_builtins(part) if isinstance(part, msgspec.Struct) else part, kind, from_attributes=True)
+        raise StorageError(f"the approval {approval_id}: {error.detail}") from error
 
 
 async def _give_back(store: ApprovalStore, found: Any) -> None:
     """Puts back, as it came, what had to be taken to be looked at; what has no parts was nothing that can be stored."""
     try:
-        parts = _parts_of(found)
+        parts = approval_parts(found)
         pending, snapshot = (kind(**part) if isinstance(part, Mapping) else part for part, kind in zip(parts, _KINDS, strict=True))
     except (TypeError, AttributeError):
         return
@@ -225,8 +228,9 @@ def _answer(session: Session, decision: ApprovalDecision, stored: _Stored, agent
     answered = answer_records(session, decision, now, taken=stored.taken)
     if not answered:
         raise approval_not_found(decision.id)
-    # A person's decision is no crash, so it costs no attempt.
-    goes_on = resumed(session, agent.facts, now, attempt=max(session.attempts, 1))
+    # A person's decision is no crash, so it costs no attempt; and the instructions the run goes on with are those in its transcript.
+    facts = _with_instructions_of(session.run.fingerprint, agent.facts)
+    goes_on = resumed(session, facts, now, attempt=max(session.attempts, 1))
     return (answered[0], goes_on, *answered[1:], *_never_run(session, stored.approval))
 
 
@@ -247,7 +251,9 @@ def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[
         raise ConfigurationError("the digest is not that of the call that waits", field="digest", code="LOUSHO_DIGEST_MISMATCH")
     if decision.args is None or not decision.approved:
         return decision
-    tool = tools.get(wait.tool_name)
+    if wait.kind != "tool":
+        raise ConfigurationError(f"{wait.id} is no call to decide, so it has no arguments to change", field="args")
+    tool = tools_at(tools, wait).get(wait.tool_name)
     if tool is None:
         return decision
     args, issues = validated(decision.args, tool)
@@ -297,5 +303,5 @@ def _never_run(session: Session, stored: StoredApproval) -> tuple[r.Record, ...]
     """A pause stored before the calls behind it were kept: those do not run, and say so."""
     if stored.snapshot.remaining_tool_calls is not None:
         return ()
-    behind = [call for call in session.pending if call.id != stored.pending.tool_call_id]
+    behind = [call for call in session.pending if call.id != stored.pending.holds_up]
     return tuple(r.ToolFinished(call.id, not_run(call), is_error=True) for call in behind)

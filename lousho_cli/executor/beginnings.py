@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.admit import Admission, admit
+from lousho_cli.core.admit import Admission, admit, beginning
 from lousho_cli.core.fold import fold
+from lousho_cli.core.record_events import DRIFT
 from lousho_cli.core.resuming import drift_of, missing_tools
 from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import AgentDrift
+from lousho_cli.domain.events import RunStart
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.domain.session import Session
@@ -28,13 +30,18 @@ from lousho_cli.errors import (
     ResumeToolMissingError,
     SessionAwaitingApprovalError,
 )
+from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.dynamic import AgentSource
 from lousho_cli.executor.events import Events
+from lousho_cli.executor.input_queue import InputQueue
 from lousho_cli.executor.places import Place
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.sessions import read_session
 
 ORPHANED = "LOUSHO_APPROVAL_ORPHANED"
+
+CHANGED = "the agent changed since the run was saved"
 
 log_to = logging.getLogger("lousho")
 
@@ -44,8 +51,9 @@ class Order(msgspec.Struct, frozen=True):
 
     given: False when the caller wants nothing himself: only what others left is served.
     business_state: empty, or a tuple of the one value to store.
-    answer: for a decision: given the session, the records that decide it. It is asked before anything
-        is written and may raise.
+    answer: for a decision: given the session and the agent, the records that decide it. It is asked before
+        anything is written and may raise.
+    queue: takes input for the order's own run while it goes on.
     """
 
     place: Place
@@ -56,7 +64,8 @@ class Order(msgspec.Struct, frozen=True):
     create: bool = False
     given: bool = True
     business_state: tuple[Any, ...] = ()
-    answer: Callable[[Session], Sequence[r.Record]] | None = None
+    answer: Callable[[Session, RunAgent], Sequence[r.Record]] | None = None
+    queue: InputQueue | None = None
 
     @property
     def asks(self) -> bool:
@@ -65,8 +74,9 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """The records an order begins with; ``answered``: its input had its end already, and this was the session then."""
+    """The agent of an order and the records it begins with; ``answered``: its input had its end already, and this was the session then."""
 
+    agent: RunAgent
     records: tuple[r.Record, ...] = ()
     answered: Session | None = None
 
@@ -74,30 +84,33 @@ class Beginning(msgspec.Struct, frozen=True):
 class Beginner:
     """Works out the beginning of one order."""
 
-    def __init__(self, agent: RunAgent, order: Order, events: Events, clock: Clock) -> None:
-        self._agent, self._order, self._events, self._clock = agent, order, events, clock
+    def __init__(self, source: AgentSource, order: Order, events: Events, clock: Clock, signal: AbortSignal) -> None:
+        self._source, self._order, self._events, self._clock = source, order, events, clock
+        self._signal = signal
 
     async def begin(self, session: Session) -> Beginning:
         """The beginning on ``session``; raises what ``AgentExecutor.execute`` says when it may not begin."""
         order = self._order
         if not order.given:
-            return Beginning()
+            return Beginning(await self._source.agent_for(session, (), order.place.named, self._signal))
         if order.create and session.exists:
             raise ConfigurationError(f"session {order.place.session_id} exists already", field="session_id", code="LOUSHO_SESSION_EXISTS")
         orphaned = order.answer is None and await self._refuse_if_awaiting(session)
-        records = self._admitted(session) if order.answer is None else order.answer(session)
-        drift = self._compare(_told(session, [record for record in records if type(record) is r.WaitAnswered]))
-        self._events.emit("run.start", cursor=session.seq, run=session.run.number, attempt=session.attempts)
-        notes = self._drifted(drift, session) if drift else ()
+        new = beginning(session, order.messages, order.input_id)
+        agent = await self._source.agent_for(session, new, order.place.named, self._signal)
+        records = self._admitted(session, agent) if order.answer is None else order.answer(session, agent)
+        drift = _compare(agent, _told(session, [record for record in records if type(record) is r.WaitAnswered]))
+        notes: tuple[r.Record, ...] = (self._note(DRIFT, f"{CHANGED}: {drift.describe()}", drift),) if drift else ()
         if records and not session.ended:
-            await self._reap(session)
+            await _reap(agent, session)
         if orphaned:
             gone = f"the approval this session waited for is gone; its call is gated again [{ORPHANED}]"
             notes = (*notes, self._note("orphaned", gone))
         state = [r.BusinessState(*plain(value)) for value in order.business_state]
         if not records:
-            return Beginning(answered=await self._as_answered(session))
-        return Beginning((*records, *self._repaired(_told(session, records)), *notes, *state))
+            self._events.emit(RunStart(run=session.run.number, attempt=session.attempts, cursor=session.seq))
+            return Beginning(agent, answered=await self._as_answered(session))
+        return Beginning(agent, (*notes, *records, *self._repaired(_told(session, records)), *state))
 
     async def _as_answered(self, session: Session) -> Session:
         """The session when the input of this order was settled; as it is now where that can not be told."""
@@ -109,8 +122,8 @@ class Beginner:
                 return await read_session(place.store, place.session_id, up_to=batch.seq)
         return session
 
-    def _admitted(self, session: Session) -> Sequence[r.Record]:
-        order, agent = self._order, self._agent
+    def _admitted(self, session: Session, agent: RunAgent) -> Sequence[r.Record]:
+        order = self._order
         created = r.Created(agent.agent.name, order.path)
         fresh_id = self._clock.new_id()
         admission: Admission = admit(
@@ -147,32 +160,9 @@ class Beginner:
             return True
         raise SessionAwaitingApprovalError(place.session_id, approval_id, session.wait.kind if session.wait else "tool")
 
-    def _compare(self, session: Session) -> AgentDrift | None:
-        """Refuses a missing tool or, when asked to, any drift; otherwise gives what changed."""
-        if not session.exists or session.ended:
-            return None
-        missing = missing_tools(session, self._agent.facts)
-        if missing:
-            raise ResumeToolMissingError(missing)
-        drift = drift_of(session, self._agent.facts)
-        mode = self._agent.settings.on_agent_drift
-        if drift is not None and mode == "error":
-            raise AgentDriftError(
-                f"the agent changed since the run was saved: {drift.describe()}",
-                hint="Resume it with the agent it began with, or with --on-drift warn.",
-            )
-        return None if mode == "ignore" else drift
-
-    def _drifted(self, drift: AgentDrift, session: Session) -> tuple[r.Record, ...]:
-        self._events.emit("agent.drift", cursor=session.seq, text=drift.describe(), **msgspec.to_builtins(drift))
-        return (self._note("drift", f"the agent changed since the run was saved: {drift.describe()}"),)
-
-    def _note(self, kind: str, text: str) -> r.Note:
-        if kind != "drift":
-            self._events.emit("warning", about=kind, text=text)
-        if not self._events.wanted:
-            log_to.warning("%s: %s", self._order.place.session_id, text)
-        return r.Note(kind, text_of(text))
+    def _note(self, kind: str, text: str, drift: AgentDrift | None = None) -> r.Note:
+        log_to.warning("%s: %s", self._order.place.session_id, text)
+        return r.Note(kind, text_of(text), drift)
 
     def _repaired(self, session: Session) -> tuple[r.Record, ...]:
         """A splice that makes an old transcript one a provider accepts; nothing where it is."""
@@ -181,16 +171,33 @@ class Beginner:
         messages, words = repair(session.messages, open_tail=session.turn is not None)
         return (r.Splice(0, messages, "repair"), self._note("repair", "; ".join(words)))
 
-    async def _reap(self, session: Session) -> None:
-        """Kills what a cut call left running: it may not go on beside its own second try."""
-        if session.turn is None:
-            return
-        names = {call.id: call.name for call in session.turn.calls}
-        for call_id, (pid, started) in session.turn.spawned.items():
-            tool = self._agent.tools.get(names[call_id])
-            reap = getattr(tool, "reap", None)
-            if reap is not None:
-                await reap(pid, started)
+
+def _compare(agent: RunAgent, session: Session) -> AgentDrift | None:
+    """Refuses a missing tool or, when asked to, any drift; otherwise gives what changed."""
+    if not session.exists or session.ended:
+        return None
+    missing = missing_tools(session, agent.facts)
+    if missing:
+        raise ResumeToolMissingError(missing)
+    drift = drift_of(session, agent.facts)
+    mode = agent.settings.on_agent_drift
+    if drift is not None and mode == "error":
+        raise AgentDriftError(
+            f"{CHANGED}: {drift.describe()}",
+            hint="Resume it with the agent it began with, or with --on-drift warn.",
+        )
+    return None if mode == "ignore" else drift
+
+
+async def _reap(agent: RunAgent, session: Session) -> None:
+    """Kills what a cut call left running: it may not go on beside its own second try."""
+    if session.turn is None:
+        return
+    names = {call.id: call.name for call in session.turn.calls}
+    for call_id, (pid, started) in session.turn.spawned.items():
+        reap = getattr(agent.tools.get(names[call_id]), "reap", None)
+        if reap is not None:
+            await reap(pid, started)
 
 
 def _told(session: Session, records: Sequence[r.Record]) -> Session:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
-from lousho_cli.core.decide import Effect, RunCall, cancel
+from lousho_cli.core.decide import Effect, FinishCall, RunCall, cancel
 from lousho_cli.core.gate import effective_replay
+from lousho_cli.core.sub_agents import facts_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.delegation import Delegation
 from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
-from lousho_cli.executor.perform import Fatal, run_call
+from lousho_cli.executor.perform import Outcome, finish_call, reported, run_call
 from lousho_cli.executor.run_agent import RunAgent
-from lousho_cli.executor.session_log import SessionLog
-from lousho_cli.ports.tool import ToolContext
-
-Outcome = r.ToolFinished | Fatal
+from lousho_cli.executor.sub_log import DrivenLog
+from lousho_cli.ports.tool import RunContext, RunInfo, ToolContext
 
 
 class Calls:
@@ -28,11 +28,13 @@ class Calls:
     and counts as cut.
     """
 
-    def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal) -> None:
+    def __init__(self, log: DrivenLog, agent: RunAgent, signal: AbortSignal, delegation: Delegation) -> None:
         self._log, self._agent, self._signal = log, agent, signal
+        self._delegation = delegation
         self._tasks: dict[asyncio.Task[Outcome | None], ToolCall] = {}
         self._finished: list[Outcome] = []
         self._inline: Interruptible[Outcome | None] = Interruptible()
+        self._alone: ToolCall | None = None
         self._notes: set[asyncio.Task[None]] = set()
         self._told_abort = False
         self._deadline: float | None = None
@@ -41,6 +43,11 @@ class Calls:
     def in_flight(self) -> frozenset[str]:
         return frozenset(call.id for call in self._tasks.values()) if self._tasks else _NONE
 
+    def running(self) -> tuple[ToolCall, ...]:
+        """The calls that run now."""
+        inline = (self._alone,) if self._alone is not None else ()
+        return (*inline, *self._tasks.values())
+
     def may_not_repeat(self, effect: Effect) -> bool:
         """Whether a call is one of those that must not run again once it may have been started."""
         if not isinstance(effect, RunCall):
@@ -48,23 +55,37 @@ class Calls:
         tool = self._agent.tools.get(effect.call.name)
         return effective_replay(tool, self._agent.facts.policy, self._log.session.run.replay) == "never"
 
-    async def start(self, effect: RunCall, *, alone: bool) -> None:
+    async def start(self, effect: RunCall | FinishCall, *, alone: bool) -> None:
         """Starts a call; when it is alone, also runs it to its end."""
-        context = self._context(effect)
+        outcome_of = self._begin(effect)
         if not alone or self._tasks:
-            task = asyncio.create_task(run_call(self._agent, effect, context))
+            task = asyncio.create_task(outcome_of)
             self._tasks[task] = effect.call
             return
         forget = self._signal.on_abort(self._give_up_inline_after_grace)
+        self._alone = effect.call
         try:
-            outcome = await self._inline.run(run_call(self._agent, effect, context))
+            outcome = await self._inline.run(outcome_of)
         finally:
+            self._alone = None
             forget()
         if outcome == INTERRUPTED:
             self._give_up(effect.call)
         elif outcome is not None:
             self._finished.append(outcome)
         await self._noted()
+
+    def _begin(self, effect: RunCall | FinishCall) -> Coroutine[Any, Any, Outcome | None]:
+        if isinstance(effect, FinishCall):
+            return finish_call(self._agent, effect, self._log.id)
+        if facts_of(self._agent.tools[effect.call.name]) is not None:
+            return self._delegated(effect) if self._agent.hooks.post_tool else self._delegation.run(effect)
+        answers = effect.decision.answers if effect.decision is not None else ()
+        return run_call(self._agent, effect, self.context_of(effect.call, rerun=effect.rerun, answers=answers))
+
+    async def _delegated(self, effect: RunCall) -> Outcome | None:
+        ended = await self._delegation.run(effect)
+        return None if ended is None else await reported(self._agent.hooks, effect.call, effect.args, self._log.id, ended)
 
     def _give_up_inline_after_grace(self) -> None:
         grace = self._agent.settings.abort_grace_ms
@@ -144,16 +165,21 @@ class Calls:
         if not self._signal.recoverable:
             self._finished.append(cancel(call))
 
-    def _context(self, effect: RunCall) -> ToolContext:
-        call = effect.call
+    def context_of(self, call: ToolCall, *, rerun: bool = False, answers: tuple[str, ...] = ()) -> ToolContext:
+        """What a tool is told about its call."""
+        run = RunInfo(self._log.id, self._log.run.input_id, self._log.claim.epoch)
+        # Two sub-agents may call their calls alike; with the calls that lead to them they are told apart.
+        call_id = "/".join((*self._log.calls, call.id))
         return ToolContext(
-            tool_call_id=call.id,
+            tool_call_id=call_id,
             tool_name=call.name,
             session_id=self._log.id,
-            idempotency_key=f"{self._log.id}:{call.id}:{call.name}",
+            idempotency_key=run.idempotency_key(call.name, call_id),
             signal=self._signal,
-            rerun=effect.rerun,
+            rerun=rerun,
             spawned=lambda pid, started: self._note(r.ToolSpawned(call.id, pid, started)),
+            context=RunContext(run),
+            answers=answers,
         )
 
     def _note(self, record: r.ToolSpawned) -> None:

@@ -1,26 +1,33 @@
-"""Asking tools whether their calls need a person: the functions that are a tool's own ``needs_approval``.
+"""Asking user code about a call before it may run: hooks, guardrails, and the tool's own ``needs_approval``.
 
-One that answers at once costs nothing; one that has to be awaited runs beside the calls in front of
-it, whose results are recorded meanwhile.
+Without hooks and guardrails only such a function is asked, and one that answers at once costs nothing; what has
+to be awaited runs beside the calls in front of it, whose results are recorded meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from lousho_cli.core.decide import ConsultTool
 from lousho_cli.core.gate import Consulted
-from lousho_cli.executor.perform import consult
+from lousho_cli.domain.messages import ToolCall
+from lousho_cli.executor.consulting import consult, consult_all
+from lousho_cli.executor.perform import Fatal
 from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.ports.tool import ToolContext
 
 
 class Consults:
-    """What is being asked, and what was answered. An answer holds for this process alone."""
+    """What is being asked, and what was answered. An answer holds for this process alone.
 
-    def __init__(self, agent: RunAgent) -> None:
-        self._agent = agent
-        self._asking: dict[asyncio.Future[Consulted], str] = {}
+    Args:
+        context_of: gives what a tool is told about a call.
+    """
+
+    def __init__(self, agent: RunAgent, context_of: Callable[[ToolCall], ToolContext]) -> None:
+        self._agent, self._context_of = agent, context_of
+        self._asking: dict[asyncio.Future[Consulted], ToolCall] = {}
         self._answers: dict[str, Consulted] = {}
 
     @property
@@ -31,7 +38,7 @@ class Consults:
     @property
     def asking(self) -> frozenset[str]:
         """The calls whose answer is still to come."""
-        return frozenset(self._asking.values())
+        return frozenset(call.id for call in self._asking.values()) if self._asking else _NONE
 
     @property
     def futures(self) -> Collection[asyncio.Future[Consulted]]:
@@ -40,18 +47,30 @@ class Consults:
 
     def ask(self, effect: ConsultTool) -> None:
         """Asks about one call."""
-        answer = consult(self._agent, effect)
+        context = self._context_of(effect.call)
+        answer: Consulted | Awaitable[Consulted]
+        if self._agent.facts.policy.consults:
+            answer = consult_all(self._agent, effect, context)
+        else:
+            answer = consult(self._agent, effect, context)
         if isinstance(answer, Consulted):
             self._answers[effect.call.id] = answer
         else:
-            self._asking[asyncio.ensure_future(answer)] = effect.call.id
+            self._asking[asyncio.ensure_future(answer)] = effect.call
 
-    def collect(self) -> None:
-        """Takes the answers that came."""
+    def collect(self) -> Sequence[Fatal]:
+        """Takes the answers that came; gives what stops the run."""
+        fatal = []
         for future in [future for future in self._asking if future.done()]:
-            call_id = self._asking.pop(future)
-            if not future.cancelled():
-                self._answers[call_id] = future.result()
+            call = self._asking.pop(future)
+            if future.cancelled():
+                continue
+            error = future.exception()
+            if error is None:
+                self._answers[call.id] = future.result()
+            else:
+                fatal.append(Fatal(call, error))
+        return fatal
 
     def forget(self) -> None:
         """A new turn: an answer was about a call of the one before, whatever its id."""
@@ -62,3 +81,6 @@ class Consults:
         for future in self._asking:
             future.cancel()
         self._asking = {}
+
+
+_NONE: frozenset[str] = frozenset()

@@ -16,7 +16,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from lousho_cli.core.decide import CallModel, ConsultTool, Effect, Live, Rest, RunCall, settled
+from lousho_cli.core.decide import (
+    CallModel,
+    CheckInput,
+    ConsultTool,
+    Effect,
+    FinishCall,
+    Live,
+    Rest,
+    RunCall,
+    Throw,
+    settled,
+)
+from lousho_cli.core.effects import ASKED_TO_STOP
 from lousho_cli.domain import records as r
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
@@ -25,34 +37,49 @@ from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.calls import Calls
 from lousho_cli.executor.consults import Consults
 from lousho_cli.executor.deadlines import Alarm
+from lousho_cli.executor.delegation import Delegation
 from lousho_cli.executor.events import Events
+from lousho_cli.executor.farewell import Farewell, why
+from lousho_cli.executor.guardrails import Watch, enter, thrown
+from lousho_cli.executor.hooking import hooked_pauses
+from lousho_cli.executor.hooks import NO_HOOKS
 from lousho_cli.executor.model_calls import ModelCalls
 from lousho_cli.executor.pauses import Pauses
-from lousho_cli.executor.perform import Fatal
+from lousho_cli.executor.perform import Fatal, Outcome
 from lousho_cli.executor.run_agent import RunAgent
-from lousho_cli.executor.session_log import SessionLog
-from lousho_cli.executor.telling import Telling
+from lousho_cli.executor.sub_agents import SubAgentTool
+from lousho_cli.executor.sub_log import DrivenLog, SubLog
 
 FLUSH_AFTER_S = 0.005
 """How long a model call may run before the results in front of it are made durable behind it."""
 
 
 class Driver:
-    """Drives one claimed session to its rest."""
+    """Drives one claimed session, or a sub-agent's part of it, to its rest."""
 
-    def __init__(self, log: SessionLog, agent: RunAgent, controller: AbortController, events: Events, pauses: Pauses) -> None:
+    def __init__(self, log: DrivenLog, agent: RunAgent, controller: AbortController, events: Events, pauses: Pauses) -> None:
         signal = controller.signal
         self.log, self.agent, self.signal, self.events = log, agent, signal, events
         self._pauses = pauses
         self._alarm = Alarm(controller, log.clock)
-        self._telling = Telling(events, log.session)
-        self._models = ModelCalls(log, agent, signal, events)
-        self._calls = Calls(log, agent, signal)
-        self._consults = Consults(agent)
+        self._watch = Watch(agent.guards, log.id)
+        self._models = ModelCalls(log, agent, signal, events, self._watch)
+        self._delegation = Delegation(self)
+        self._calls = Calls(log, agent, signal, self._delegation)
+        self._consults = Consults(agent, self._calls.context_of)
+        hooks = NO_HOOKS if log.calls else agent.hooks  # a sub-agent is stopped with its lead
+        self._farewell = Farewell(hooks, signal, log.id, self._calls.running, agent.settings.abort_grace_ms)
         self._failure: BaseException | None = None
         self._failed_at = 0
         self._salt = log.clock.new_id()
         self._calling_model = False
+
+    def within(self, log: SubLog, tool: SubAgentTool, controller: AbortController) -> Driver:
+        """The driver of a sub-agent. What it pauses on is its lead's to keep."""
+        ready = tool.ready
+        assert isinstance(ready, RunAgent), "run_agent makes these tools"
+        pauses = Pauses(ready.agent, None, native=True, session_id=None)
+        return Driver(log, ready, controller, self.events.within(tool.name), pauses)
 
     async def drive(self, happened: Sequence[r.Record]) -> Session:
         """Records ``happened`` and goes on until nothing can happen any more.
@@ -60,15 +87,18 @@ class Driver:
         Raises:
             ProviderError: the model failed for good; the input is settled as failed.
             PropagatingToolError: a tool stopped the run.
+            HookError, GuardrailTrippedError, BudgetExceededError: a hook failed, or what throws stopped the run.
             OwnershipLostError, StorageError: the log could not be written; nothing ran beyond it.
         """
         self._failure = None
+        self._farewell.watch()
         try:
-            await self._drive(happened)
+            await self._drive(await enter(self._watch, self.log, happened))
         finally:
             self._alarm.cancel()
             self._consults.drop()
             await self._calls.abandon()
+            await self._farewell.done()
         if self._failure is not None:
             raise self._failure
         return self.log.session
@@ -78,7 +108,8 @@ class Driver:
             plan = self.log.plan(news, self.agent.facts, self._live())
             durable = self._must_be_durable(plan.batches, plan.effects)
             await self._pauses.write(self.log, plan.batches, durable=durable)
-            self._telling.tell(plan.batches, durable=durable)
+            if self.agent.hooks.post_tool:
+                await hooked_pauses(self.agent.hooks, plan.batches, self.log.id)
             if any(isinstance(effect, Rest) for effect in plan.effects):
                 return
             self.log.must_be_ours()
@@ -95,6 +126,10 @@ class Driver:
             consulted=self._consults.answers,
             calling_model=self._calling_model,
             aborted=signal.aborted and not signal.recoverable and not signal.late,
+            why=why(signal) if signal.aborted else ASKED_TO_STOP,
+            tripped=self._watch.tripped,
+            refused=self._watch.refused,
+            cleared=self._watch.cleared,
             late=signal.late,
             stopping=signal.recoverable or self._failure is not None,
         )
@@ -118,20 +153,31 @@ class Driver:
         first = effects[0] if effects else None
         if isinstance(first, CallModel):
             return await self._call_model(first)
+        if isinstance(first, CheckInput | Throw):
+            return await self._check_or_throw(first)
         for effect in effects:
-            if isinstance(effect, RunCall) and not self.signal.aborted:
+            if isinstance(effect, RunCall | FinishCall) and not self.signal.aborted:
                 await self._calls.start(effect, alone=len(effects) == 1 and not self._consults.futures)
             elif isinstance(effect, ConsultTool):
                 self._consults.ask(effect)
                 if effect.call.id in self._consults.answers:
                     return self._outcomes(self._calls.finished())
-        outcomes = await self._calls.some(self._consults.futures)
-        self._consults.collect()
+        outcomes = (*await self._calls.some(self._consults.futures), *self._consults.collect())
         if self.signal.aborted:
             self._consults.drop()
         return self._outcomes(outcomes)
 
-    def _outcomes(self, outcomes: Sequence[r.ToolFinished | Fatal]) -> Sequence[r.Record]:
+    async def _check_or_throw(self, effect: CheckInput | Throw) -> Sequence[r.Record]:
+        try:
+            if isinstance(effect, Throw):
+                raise thrown(effect.stop)
+            await self._watch.lets_in(effect.input_id, self.log.session.inputs[effect.input_id].messages)
+        except SDKError as error:
+            self._failure = error
+            return self._failed(error)
+        return ()
+
+    def _outcomes(self, outcomes: Sequence[Outcome]) -> Sequence[r.Record]:
         records: list[r.Record] = []
         for outcome in outcomes:
             if isinstance(outcome, Fatal):
@@ -148,6 +194,7 @@ class Driver:
         place = turn.calls.index(outcome.call) if turn else 0
         if self._failure is None or place < self._failed_at:
             self._failure, self._failed_at = outcome.error, place
+        self._delegation.stop()
 
     def _failed(self, error: BaseException) -> tuple[r.Record, ...]:
         detail = error.detail if isinstance(error, SDKError) else str(error)

@@ -8,15 +8,17 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address
-from lousho_cli.core.checkpoints import checkpoint_of
+from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, point_of, trimmed_away
+from lousho_cli.core.checkpoints import checkpoint_of, state_of_checkpoint
 from lousho_cli.core.fork import LeftBehind, Patch, fork_state, left_behind, patch_from, patched
+from lousho_cli.core.rings import state_of_ring
 from lousho_cli.core.states import session_from
 from lousho_cli.domain import records as r
 from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.codec import checkpoint_from
 from lousho_cli.domain.session import Marked, Session
 from lousho_cli.domain.shared import Shared
-from lousho_cli.errors import ConfigurationError, NotFoundError, SessionBusyError
+from lousho_cli.errors import ConfigurationError, SessionBusyError
 from lousho_cli.executor.histories import get_checkpoint_history
 from lousho_cli.executor.places import log_store_of
 from lousho_cli.executor.session_log import SessionLog
@@ -61,17 +63,18 @@ async def _fork_log(store: LogStore, session_id: str, from_step: int | str, chan
 
 
 async def fork_preview(session_id: str, from_step: int | str, store: Any, patch: Mapping[str, Any] | Patch | None = None) -> Session:
-    """The session that a fork over a log store would begin as. Writes nothing; raises like ``AgentExecutor.fork``."""
+    """The session that a fork would begin as. Writes nothing; raises like ``AgentExecutor.fork``."""
     log_store = log_store_of(store)
     if log_store is None:
-        raise ConfigurationError("only a fork over a log store can be looked at before it is made", field="checkpoint_store")
+        _, kept = await _plain_cut(store, _address(session_id, from_step))
+        return session_from(state_of_checkpoint(_forked(kept, patch_from(patch), session_id)))
     source, mark = await _cut(log_store, session_id, _address(session_id, from_step))
     return session_from(fork_state(source, mark, patch_from(patch)))
 
 
 def _address(session_id: str, from_step: int | str) -> Address:
     text = str(from_step)
-    return parse_address(f"{session_id}{text}" if text.startswith(("#", "@")) else f"{session_id}@{text}")
+    return point_of(session_id, text if text.startswith(("#", "@")) else f"@{text}")
 
 
 async def _cut(store: LogStore, session_id: str, address: Address) -> tuple[Session, Marked]:
@@ -82,6 +85,8 @@ async def _cut(store: LogStore, session_id: str, address: Address) -> tuple[Sess
     if not 0 < address.seq <= session.seq:
         raise checkpoint_not_found(session_id, session, f"no record #{address.seq}")
     early = await read_session(store, session_id, up_to=address.seq)
+    if not early.seq:
+        raise trimmed_away(session_id, session, address.seq)
     if not early.exists:
         raise checkpoint_not_found(session_id, session, f"nothing to fork from at #{address.seq}")
     return early, mark_here(early)
@@ -145,25 +150,38 @@ def _taken(new_id: str) -> ConfigurationError:
 
 
 async def _fork_plain(store: Any, session_id: str, from_step: int | str, change: Patch, new_id: str | None) -> ForkResult:
+    mark, kept = await _plain_cut(store, _address(session_id, from_step))
+    target = await _free_id(store, session_id, new_id)
+    checkpoint = _forked(kept, change, target)
+    await store.save(target, checkpoint)
+    return ForkResult(target, mark.step, checkpoint, left_behind(mark, change))
+
+
+async def _plain_cut(store: Any, address: Address) -> tuple[Marked, Checkpoint]:
+    """The mark that an address means, and the checkpoint that was kept there, whole."""
+    session_id = address.session
     entries = await get_checkpoint_history(store, session_id)
     if entries is None:
         raise ConfigurationError("this store keeps no history, so there is nothing to fork from", field="checkpoint_store")
-    entry = next((entry for entry in entries if str(entry.step) == str(from_step)), None)
-    if entry is None:
-        kept = [str(step) for step in sorted({entry.step for entry in entries})]
-        raise NotFoundError(
-            f"session {session_id} has no checkpoint {from_step}",
-            kept=kept,
-            code="LOUSHO_CHECKPOINT_NOT_FOUND",
-            hint=f"Kept steps: {', '.join(kept) or 'none'}.",
-        )
-    target = await _free_id(store, session_id, new_id)
-    changed = patched(entry.checkpoint, change)
-    checkpoint = msgspec.structs.replace(
-        changed, session_id=target, status="in-progress", approval_id=None, approval_kind=None, decisions={}, started=()
+    kept = [entry.checkpoint for entry in reversed(entries)]
+    latest = await store.load(session_id)
+    session = session_from(state_of_ring(entries[::-1], checkpoint_from(latest) if latest is not None else None))
+    if address.seq is not None:
+        raise checkpoint_not_found(session_id, session, f"no record #{address.seq}: its store keeps no log")
+    mark = find_mark(session_id, session, address)
+    return mark, kept[next(i for i, one in enumerate(session.marks) if one is mark)]
+
+
+def _forked(kept: Checkpoint, change: Patch, session_id: str) -> Checkpoint:
+    return msgspec.structs.replace(
+        patched(kept, change),
+        session_id=session_id,
+        status="in-progress",
+        approval_id=None,
+        approval_kind=None,
+        decisions={},
+        started=(),
     )
-    await store.save(target, checkpoint)
-    return ForkResult(target, entry.step, checkpoint)
 
 
 async def _free_id(store: Any, session_id: str, new_id: str | None) -> str:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Generic, Literal, TypeVar
 
 T = TypeVar("T")
 
 INTERRUPTED: Literal["interrupted"] = "interrupted"
+
+
+def is_cancelled() -> bool:
+    """Whether somebody cancelled this task, and not only something that what it awaits awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 class Interruptible(Generic[T]):
@@ -27,12 +34,16 @@ class Interruptible(Generic[T]):
         try:
             return await awaitable
         except asyncio.CancelledError:
-            if not self._interrupted or self._task is None:
+            if not self._interrupted:
                 raise
-            self._task.uncancel()
             return INTERRUPTED
         finally:
-            self._task = None
+            task, self._task = self._task, None
+            if self._interrupted and task is not None:
+                # Where nothing was awaited since, it is still to come; it must not hit what is awaited next.
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0)
+                task.uncancel()
 
     def interrupt(self) -> None:
         """Gives up what runs now, if anything does."""

@@ -6,22 +6,25 @@ import inspect
 
 from lousho_cli.core.transcript import check
 from lousho_cli.domain import records as r
+from lousho_cli.domain.events import StepStart
 from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
+from lousho_cli.executor.guardrails import Watch
 from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
 from lousho_cli.executor.knowing import Known
 from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.perform import ask_model
 from lousho_cli.executor.run_agent import RunAgent
-from lousho_cli.executor.session_log import SessionLog
+from lousho_cli.executor.sub_log import DrivenLog
 
 
 class ModelCalls:
     """The model calls of one driver."""
 
-    def __init__(self, log: SessionLog, agent: RunAgent, signal: AbortSignal, events: Events) -> None:
+    def __init__(self, log: DrivenLog, agent: RunAgent, signal: AbortSignal, events: Events, watch: Watch) -> None:
         self._log, self._agent, self._signal, self._events = log, agent, signal, events
+        self._watch = watch
         self._checked = 0
         self._known = Known()
         self._wait_ms = 0
@@ -32,10 +35,10 @@ class ModelCalls:
 
         Raises:
             ProviderError: the call failed.
-            SDKError: the transcript is not one a provider may be sent; a fault of ours.
+            SDKError: a hook or a guardrail stopped the run; or the transcript is not one a provider may be sent, a fault of ours.
         """
         self._must_be_valid()
-        self._events.emit("step.start", step=step, cursor=self._log.seq)
+        self._events.emit(StepStart(step=step))
         forget = self._signal.on_abort(self._await.interrupt)
         try:
             answer = await self._await.run(self._wait_and_ask(step)) if not self._signal.aborted else None
@@ -49,7 +52,7 @@ class ModelCalls:
             await self._log.clock.sleep(wait_ms / 1000)
         session = self._log.session
         self._known.catch_up(session.messages)
-        return await ask_model(self._agent, session, step, self._events, Partials(self._log), self._known)
+        return await ask_model(self._agent, session, step, self._events, Partials(self._log), self._known, self._watch)
 
     def wait_before_retry(self, error: ProviderError) -> int | None:
         """What the caller's policy says of a failed call: milliseconds to wait, None to give up."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.plain import plain
-from lousho_cli.executor.session_log import SessionLog
+from lousho_cli.executor.sub_log import DrivenLog
 
 EVERY_S = 0.1
 AT_LEAST = 4096
@@ -17,7 +17,7 @@ AT_LEAST = 4096
 class Partials:
     """The parts of one answer."""
 
-    def __init__(self, log: SessionLog) -> None:
+    def __init__(self, log: DrivenLog) -> None:
         self._log = log
         self._text: list[str] = []
         self._size = 0

@@ -12,7 +12,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.executor.session_log import SessionLog
+from lousho_cli.executor.sub_log import DrivenLog
 from lousho_cli.ports.checkpoints import ApprovalStore
 
 
@@ -29,7 +29,7 @@ class Pauses:
         self._agent, self._approvals = agent, approvals
         self._native, self._session_id = native, session_id
 
-    async def write(self, log: SessionLog, batches: Sequence[r.Batch], *, durable: bool) -> None:
+    async def write(self, log: DrivenLog, batches: Sequence[r.Batch], *, durable: bool) -> None:
         """Writes batches; a pause among them is stored with its approval store first."""
         at = next((i for i, batch in enumerate(batches) if _opened(batch)), None)
         if at is None or self._native:
@@ -40,7 +40,7 @@ class Pauses:
             await self._save(log, _opened(batches[at]))
             await log.send(batches[at:], durable=durable)
 
-    async def _save(self, log: SessionLog, pending: PendingApproval | None) -> None:
+    async def _save(self, log: DrivenLog, pending: PendingApproval | None) -> None:
         if self._approvals is None or pending is None:
             raise ConfigurationError(
                 "a call needs approval and there is nowhere to wait for it",

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
 
 from lousho_cli.core import tool_errors
 from lousho_cli.core.answers import answer_from, storable
-from lousho_cli.core.decide import ConsultTool, RunCall
-from lousho_cli.core.gate import Consulted, consulted_from
+from lousho_cli.core.decide import FinishCall, RunCall, finished
 from lousho_cli.core.reviews import reviewed
+from lousho_cli.domain import events as e
 from lousho_cli.domain import records as r
+from lousho_cli.domain.approvals import Question
 from lousho_cli.domain.messages import ToolCall
-from lousho_cli.domain.plain import json_text, text_of
+from lousho_cli.domain.plain import json_text, plain, text_of
+from lousho_cli.domain.prices import priced
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import PropagatingToolError, ProviderError, SDKError
+from lousho_cli.errors import AskPerson, PropagatingToolError, ProviderError, SDKError, SignInRequired
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
+from lousho_cli.executor.guardrails import Watch
+from lousho_cli.executor.hooking import hooked_answer, hooked_request, hooked_result
+from lousho_cli.executor.hooks import Hooks
+from lousho_cli.executor.interrupts import is_cancelled
 from lousho_cli.executor.knowing import Known, tokens_of
 from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.run_agent import RunAgent
@@ -29,113 +33,124 @@ from lousho_cli.ports.tool import ToolContext
 
 
 class Fatal(msgspec.Struct, frozen=True):
-    """A tool stopped the run: the call keeps no result, and the caller gets the error."""
+    """A tool or a hook stopped the run: the call keeps no result, and the caller gets the error."""
 
     call: ToolCall
     error: BaseException
 
 
-async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, known: Known) -> r.Turn:
-    """One model call, streamed. Returns the whole answer as a turn.
+Outcome = r.ToolFinished | r.ToolAsked | Fatal
+"""What became of a call."""
+
+
+async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, known: Known, watch: Watch) -> r.Turn:
+    """One model call, streamed. Returns the whole answer as a turn, as hooks and guardrails leave it.
 
     Raises:
         ProviderError: whatever went wrong; an error of another kind is mapped to one.
+        HookError, GuardrailTrippedError: a hook or guardrail failed, or stopped the run.
     """
     request = ModelRequest(session.messages, agent.specs, agent.model, session.turns)
+    if agent.hooks.before_model:
+        request = await hooked_request(agent.hooks, request)
+    answer = await _streamed(agent, request, session, step, events, partials)
+    if agent.hooks.after_model:
+        answer = await hooked_answer(agent.hooks, request, answer)
+    answered = answer_from(answer)
+    message = storable(answered.message, known.call_ids, session.turns + 1)
+    if agent.guards.output:
+        message = await watch.answered(message)
+    used, model = answered.usage, answered.model or agent.model or ""
+    reported = used is not None and used.input_tokens is not None and used.output_tokens is not None
+    estimate = None if reported else (known.tokens, tokens_of(message))
+    if agent.price_of is not None:
+        used = priced(used, agent.price_of(model), estimate or (0, 0))
+    return r.Turn(message, finish_reason=answered.finish_reason, model=model, usage=used, estimate=estimate)
+
+
+async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, step: int, events: Events, partials: Partials) -> Answer:
+    """The answer, with its pieces told as they come; not where a guardrail has to see the whole of it first."""
     answer: Answer | None = None
+    shown = not agent.guards.output
     try:
         async for event in agent.provider.stream(request):
             if isinstance(event, Answer):
                 answer = event
-            elif isinstance(event, TextDelta):
-                events.emit("text.delta", step=step, cursor=session.seq, text=text_of(event.text))
+            elif isinstance(event, TextDelta) and shown:
+                events.emit(e.TextDelta(step=step, text=text_of(event.text)))
                 await partials.add(text_of(event.text))
-            elif isinstance(event, ReasoningDelta):
-                events.emit("reasoning.delta", step=step, cursor=session.seq, text=text_of(event.text))
+            elif isinstance(event, ReasoningDelta) and shown:
+                events.emit(e.ReasoningDelta(step=step, text=text_of(event.text)))
     except SDKError:
         raise
     except asyncio.CancelledError as error:
-        if _is_cancelled():
+        if is_cancelled():
             raise
         raise ProviderError("the provider gave up from inside", category="network", retryable=True) from error
     except Exception as error:
         raise ProviderError(f"the provider failed: {type(error).__name__}: {str(error)[:300]}") from error
     if answer is None:
         raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
-    answered = answer_from(answer)
-    message = storable(answered.message, known.call_ids, session.turns + 1)
-    used = answered.usage
-    reported = used is not None and used.input_tokens is not None and used.output_tokens is not None
-    return r.Turn(
-        message,
-        finish_reason=answered.finish_reason,
-        model=answered.model or agent.model or "",
-        usage=used,
-        estimate=None if reported else (known.tokens, tokens_of(message)),
-    )
+    return answer
 
 
-async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> r.ToolFinished | Fatal | None:
+async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> Outcome | None:
     """Runs one call to its result; None when a recoverable stop kept it from one.
 
-    A tool's error is a result; only a PropagatingToolError is not, nor is an error behind a recoverable
-    stop: nobody can tell it from the tool's own way to stop, and who goes on runs the call again.
+    A tool's error is a result, and what it needs a person for is recorded as such. A PropagatingToolError is neither, nor
+    is an error behind a recoverable stop: nobody can tell it from the tool's own way to stop, and who goes on runs the call again.
     """
     call, tool = effect.call, agent.tools[effect.call.name]
     sandbox = agent.settings.sandbox_execute
     try:
         value = await (sandbox(tool, effect.args, context) if sandbox else tool.call(effect.args, context))
         content, altered = json_text(value)
+        ended: Outcome = r.ToolFinished(call.id, content, altered=altered)
     except asyncio.CancelledError as error:
-        if _is_cancelled():
+        if is_cancelled():
             raise
-        return _raised(call, context, effect, RuntimeError(f"the tool was cancelled from inside: {error}"))
+        if context.signal.aborted:
+            return _behind_abort(call, context.signal)
+        ended = _raised(effect, RuntimeError(f"the tool was cancelled from inside: {error}"))
     except Exception as error:  # noqa: BLE001 - whatever a tool raises is what the model is told
-        return _raised(call, context, effect, error)
-    return r.ToolFinished(call.id, reviewed(content, effect.decision), altered=altered)
+        if context.signal.aborted:
+            return _behind_abort(call, context.signal)
+        ended = _raised(effect, error)
+    if agent.hooks.post_tool:
+        ended = await reported(agent.hooks, call, effect.args, context.session_id, ended)
+    if effect.decision is None or not isinstance(ended, r.ToolFinished):
+        return ended
+    return msgspec.structs.replace(ended, content=reviewed(ended.content, effect.decision, is_error=ended.is_error))
 
 
-def _is_cancelled() -> bool:
-    """Whether somebody cancelled this task, and not only something a tool or provider awaits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+async def finish_call(agent: RunAgent, effect: FinishCall, session_id: str | None) -> Outcome:
+    """The result of a call that did not run, as hooks leave it."""
+    return await reported(agent.hooks, effect.call, None, session_id, finished(effect.call, effect.settled))
 
 
-def _raised(call: ToolCall, context: ToolContext, effect: RunCall, error: Exception) -> r.ToolFinished | Fatal | None:
-    """What a tool's error means. Behind an abort it is the abort, whatever it says."""
-    if context.signal.aborted:
-        return None if _recoverable(context.signal) else r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+async def reported(hooks: Hooks, call: ToolCall, args: Any, session_id: str | None, ended: Outcome) -> Outcome:
+    """A result as the hooks behind it leave it. One that fails stops the run, and the call keeps no result."""
+    if not isinstance(ended, r.ToolFinished):
+        return ended
+    try:
+        return await hooked_result(hooks, call, args, session_id, ended)
+    except SDKError as error:
+        return Fatal(call, error)
+
+
+def _behind_abort(call: ToolCall, signal: Any) -> r.ToolFinished | None:
+    """An error behind an abort is the abort, whatever it says."""
+    recoverable = isinstance(signal, AbortSignal) and signal.recoverable
+    return None if recoverable else r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+
+
+def _raised(effect: RunCall, error: Exception) -> Outcome:
+    """What a tool's error means."""
+    call = effect.call
     if isinstance(error, PropagatingToolError):
         return Fatal(call, error)
-    content = reviewed(_error_result(call, error), effect.decision, is_error=True)
-    return r.ToolFinished(call.id, content, is_error=True)
-
-
-def _recoverable(signal: Any) -> bool:
-    return isinstance(signal, AbortSignal) and signal.recoverable
-
-
-def _error_result(call: ToolCall, error: Exception) -> str:
+    if isinstance(error, AskPerson):
+        question = Question(text_of(error.text), tuple(map(text_of, error.options)), error.allow_free_text, url=error.url)
+        return r.ToolAsked(call.id, "sign-in" if isinstance(error, SignInRequired) else "question", question, plain(effect.args)[0])
     message = error.detail if isinstance(error, SDKError) else str(error)
-    return tool_errors.execution(call, type(error).__name__, message or type(error).__name__)
-
-
-def consult(agent: RunAgent, effect: ConsultTool) -> Consulted | Awaitable[Consulted]:
-    """Asks the tool's own approval function: the answer, or what to await for it. What it raises is an answer too."""
-    check = agent.tools[effect.call.name].needs_approval
-    try:
-        value = check(effect.args) if callable(check) else check
-    except Exception as error:  # noqa: BLE001 - a check that fails must not let the call through
-        return _check_failed(error)
-    return _awaited(value) if inspect.isawaitable(value) else consulted_from(value)
-
-
-async def _awaited(answer: Awaitable[Any]) -> Consulted:
-    try:
-        return consulted_from(await answer)
-    except Exception as error:  # noqa: BLE001 - as above
-        return _check_failed(error)
-
-
-def _check_failed(error: Exception) -> Consulted:
-    return Consulted("error", f"{type(error).__name__}: {error}")
+    return r.ToolFinished(call.id, tool_errors.execution(call, type(error).__name__, message or type(error).__name__), is_error=True)

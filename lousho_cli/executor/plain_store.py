@@ -47,7 +47,7 @@ class PlainStore(MemoryStore):
     ) -> None:
         super().__init__(any_id=True)
         self._plain, self._clock = checkpoints, clock
-        self._pending = pending
+        self._pending, self._paused = pending, otherwise
         self._otherwise: tuple[r.Record, ...] = (r.Base(otherwise),) if otherwise else ()
         self._fold = Accumulator()
 
@@ -68,6 +68,9 @@ class PlainStore(MemoryStore):
         checkpoint = checkpoint_from(stored)
         waits = self._pending if self._pending and self._pending.id == checkpoint.approval_id else None
         state = state_of_checkpoint(checkpoint, waits)
+        if waits and waits.calls and not checkpoint.children and self._paused is not None:
+            # The original product kept a sub-agent that waits in the snapshot alone, and a placeholder as its result.
+            state = msgspec.structs.replace(self._paused, business_state=checkpoint.business_state)
         if state.turn is not None and checkpoint.status == "in-progress" and checkpoint.started is None:
             begun = msgspec.structs.replace(state.turn, started={call.id: _BEFORE for call in state.turn.unanswered})
             state = msgspec.structs.replace(state, turn=begun)

@@ -9,6 +9,7 @@ import msgspec
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.stops import Aborted, Spent, Tripped
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
@@ -19,9 +20,10 @@ class RunResult(msgspec.Struct, frozen=True):
     messages: the whole conversation, without input that waits behind open calls.
     tool_calls, usage, step_usage, steps: of this run alone.
     finish_reason: the model's own (stop, length, content_filter, error, other), or awaiting-approval,
-        aborted, max-steps, budget-exceeded.
+        aborted, max-steps, budget-exceeded, guardrail, timeout.
     approval_id: on a pause, what a person must decide.
     stopped: a recoverable stop came first; the run goes on with the next resume.
+    guardrail, budget, abort_reason: what stopped the run before it had its answer; one of them, or none.
     """
 
     session_id: str
@@ -37,6 +39,9 @@ class RunResult(msgspec.Struct, frozen=True):
     approval_id: str | None = None
     business_state: Any = None
     stopped: bool = False
+    guardrail: Tripped | None = None
+    budget: Spent | None = None
+    abort_reason: Aborted | None = None
 
     def __repr__(self) -> str:
         # Without the transcript: asyncio takes the repr of a task's result when it restores a signal handler.
@@ -45,7 +50,7 @@ class RunResult(msgspec.Struct, frozen=True):
 
 def result_of(session_id: str, session: Session, *, stopped: bool = False) -> RunResult:
     """The result of a session at rest."""
-    paused = session.awaiting
+    paused, stop = session.awaiting, session.stop
     return RunResult(
         session_id=session_id,
         text="" if paused else session.answer,
@@ -60,6 +65,9 @@ def result_of(session_id: str, session: Session, *, stopped: bool = False) -> Ru
         approval_id=_waits_for(session) if paused else None,
         business_state=session.business_state,
         stopped=stopped,
+        guardrail=stop if isinstance(stop, Tripped) else None,
+        budget=stop if isinstance(stop, Spent) else None,
+        abort_reason=stop if isinstance(stop, Aborted) else None,
     )
 
 

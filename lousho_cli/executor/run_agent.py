@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.core.fingerprint import fingerprint
 from lousho_cli.core.gate import Policy, Replay
+from lousho_cli.core.limits import Limits
+from lousho_cli.core.permissions import Mode, mode_from, rules_from
 from lousho_cli.core.resuming import DriftMode
 from lousho_cli.domain import records as r
-from lousho_cli.domain.agent import Agent
+from lousho_cli.domain.agent import Agent, agent_from
 from lousho_cli.domain.plain import plain
+from lousho_cli.domain.prices import Price
 from lousho_cli.errors import ConfigurationError, ProviderError, RangeError
-from lousho_cli.executor.registry import ToolRegistry
+from lousho_cli.executor.guardrails import NO_GUARDS, Guards, guards_from
+from lousho_cli.executor.hooks import NO_HOOKS, Hooks, hooks_from
+from lousho_cli.executor.pricing import Prices, check_money, pricing_of, unpriced
+from lousho_cli.executor.registry import ToolRegistry, registry_from
+from lousho_cli.executor.sub_agents import SubAgentTool, sub_agent_from
 from lousho_cli.ports.provider import Provider, ToolSpec
 from lousho_cli.ports.tool import Tool, ToolContext
 
@@ -42,6 +49,15 @@ class RunSettings(msgspec.Struct, frozen=True):
     max_steps: int = 10
     tool_concurrency: Concurrency = None
     max_tokens: int | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    max_cost_usd: float | None = None
+    on_exceeded: Literal["stop", "throw"] = "stop"
+    prices: Prices = None
+    permissions: Sequence[Any] = ()
+    permission_mode: Mode = "default"
+    hooks: Sequence[Any] = ()
+    guardrails: Sequence[Any] = ()
     approval_ttl_ms: int | None = None
     max_duration_ms: int | None = None
     requires_approval: frozenset[str] | bool = frozenset()
@@ -53,6 +69,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     on_model_error: OnModelError | None = None
     sandbox_execute: SandboxExecute | None = None
     abort_grace_ms: int | None = None
+    subagents: Mapping[str, Any] = {}
 
 
 class RunAgent(msgspec.Struct, frozen=True):
@@ -64,47 +81,79 @@ class RunAgent(msgspec.Struct, frozen=True):
     specs: tuple[ToolSpec, ...]
     facts: AgentFacts
     settings: RunSettings
+    hooks: Hooks = NO_HOOKS
+    guards: Guards = NO_GUARDS
+    price_of: Callable[[str], Price | None] | None = None
 
     @property
     def model(self) -> str | None:
         return self.agent.model or self.provider.model
 
 
-def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings: RunSettings) -> RunAgent:
-    """Checks the settings and makes the agent ready.
+def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings: RunSettings, config: Any = None) -> RunAgent:
+    """Checks the settings and makes the agent ready. ``config``: what to record with a run it begins, plain JSON.
 
     Raises:
         ConfigurationError, RangeError: a setting that makes no sense; ``field`` names it.
     """
     check_settings(settings)
-    _check_provider(provider)
-    tools = registry.only(agent.tools)
+    check_provider(provider)
+    own = registry.only(agent.tools)
+    tools = ToolRegistry((*own.values(), *_sub_agents(settings, provider))) if settings.subagents else own
     specs = tools.specs()
     model = agent.model or provider.model
+    hooks, guards = hooks_from(settings.hooks), guards_from(settings.guardrails)
+    limits = Limits(settings.max_tokens, settings.max_input_tokens, settings.max_output_tokens, settings.max_cost_usd, settings.on_exceeded)
+    price_of = pricing_of(settings.prices, model)
+    if limits.max_cost_usd is not None and (price_of is None or price_of(model or "") is None):
+        raise unpriced(model)
     begin = r.RunStarted(
         input_id="",
-        fingerprint=fingerprint(model, {tool.name: tool.schema for tool in tools.values()}, agent.prompt),
+        fingerprint=fingerprint(model, {tool.name: tool.schema for tool in own.values()}, agent.prompt),
         offered=tuple(tools),
         model=agent.model,
         replay=settings.replay,
         max_steps=settings.max_steps,
         instructions=agent.prompt or None,
         agent_id=agent.agent_id,
+        config=config,
     )
     facts = AgentFacts(
         tools=tools,
         begin=begin,
-        policy=_policy(settings),
+        policy=_policy(settings, hooks, guards),
         max_steps=settings.max_steps,
         tool_concurrency=settings.tool_concurrency if isinstance(settings.tool_concurrency, int) else None,
-        max_tokens=settings.max_tokens,
+        limits=limits if limits.bounded else None,
         approval_ttl_ms=settings.approval_ttl_ms,
         max_duration_ms=settings.max_duration_ms,
+        guards_input=bool(guards.input),
     )
-    return RunAgent(agent, provider, tools, specs, facts, settings)
+    return RunAgent(agent, provider, tools, specs, facts, settings, hooks, guards, price_of)
 
 
-def _policy(settings: RunSettings) -> Policy:
+def _sub_agents(settings: RunSettings, provider: Provider) -> Iterator[SubAgentTool]:
+    """The sub-agents of a run as tools. What one does not say itself holds for it as for its lead."""
+    for name, value in settings.subagents.items():
+        given = sub_agent_from(name, value)
+        agent = agent_from(given.agent)
+        own = msgspec.structs.replace(
+            settings,
+            max_steps=given.max_steps,
+            max_tokens=settings.max_tokens if given.max_tokens is None else given.max_tokens,
+            max_duration_ms=given.max_duration_ms,
+            requires_approval=gated_by(given.requires_approval),
+            subagents=given.subagents,
+        )
+        try:
+            ready = run_agent(agent, given.provider or provider, registry_from(given.tools), own)
+        except ConfigurationError as error:
+            error.field = f"subagents.{name}.{error.field}"
+            raise
+        yield SubAgentTool(name, given.description or f"Hands work to {agent.name}.", ready, given.needs_approval)
+
+
+def _policy(settings: RunSettings, hooks: Hooks, guards: Guards) -> Policy:
     required = settings.requires_approval
     replay: dict[str | None, Replay | None] = {"rerun": "safe", "report": "never", None: None}
     texts = {
@@ -114,6 +163,10 @@ def _policy(settings: RunSettings) -> Policy:
     return Policy(
         requires_approval=True if required is True else frozenset(required or ()),
         replay=replay[settings.interrupted],
+        rules=rules_from(settings.permissions),
+        mode=mode_from(settings.permission_mode),
+        consults=bool(hooks.pre_tool or guards.tool),
+        reports=bool(hooks.post_tool),
         **{name: text for name, text in texts.items() if text is not None},
     )
 
@@ -127,13 +180,20 @@ def check_settings(settings: RunSettings) -> None:
     _whole("max_steps", settings.max_steps, 1)
     if settings.tool_concurrency not in (None, "unbounded"):
         _whole("tool_concurrency", settings.tool_concurrency, 1, also=" or 'unbounded'")
-    if settings.max_tokens is not None:
-        _whole("max_tokens", settings.max_tokens, 1)
+    for field in ("max_tokens", "max_input_tokens", "max_output_tokens"):
+        if getattr(settings, field) is not None:
+            _whole(field, getattr(settings, field), 1)
+    check_money(settings.max_cost_usd, settings.prices)
     for field, least in (("approval_ttl_ms", 1), ("max_duration_ms", 1), ("abort_grace_ms", 0)):
         if getattr(settings, field) is not None:
             _whole(field, getattr(settings, field), least, LONGEST_MS)
     _one_of("on_agent_drift", settings.on_agent_drift, ("warn", "error", "ignore"))
     _one_of("replay", settings.replay, ("safe", "never"))
+    _one_of("on_exceeded", settings.on_exceeded, ("stop", "throw"))
+    rules_from(settings.permissions)
+    mode_from(settings.permission_mode)
+    hooks_from(settings.hooks)
+    guards_from(settings.guardrails)
     _one_of("interrupted", settings.interrupted, (None, "rerun", "report"))
     for field in ("interrupted_tool_result", "truncated_tool_result"):
         if not isinstance(getattr(settings, field), str | None):
@@ -160,7 +220,12 @@ def gated_by(value: Iterable[str] | bool) -> frozenset[str] | bool:
     )
 
 
-def _check_provider(provider: Provider) -> None:
+def check_provider(provider: Provider) -> None:
+    """Lets only what can be asked pass.
+
+    Raises:
+        ConfigurationError: it has no stream, or its model is no name.
+    """
     wrong = "" if callable(getattr(provider, "stream", None)) else "it has no stream"
     model = getattr(provider, "model", None)
     if not isinstance(model, str | None) or plain(model)[1]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.advance import Plan, advance, with_ring
@@ -19,15 +20,26 @@ from lousho_cli.core.heads import head_of
 from lousho_cli.core.states import state_from
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import readable
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import Run, Session
 from lousho_cli.errors import LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, LogStore
 from lousho_cli.ports.sessions import read_session
 
 
+class OnWritten(Protocol):
+    def __call__(self, batches: Sequence[r.Batch], *, durable: bool) -> None:
+        """``batches`` were written, perhaps none; ``durable``: they, and all before them, are so for certain."""
+
+
 class SessionLog:
-    """A claimed log. Make it with ``open``, end it with ``close``."""
+    """A claimed log. Make it with ``open``, end it with ``close``.
+
+    A sub-agent's part of it is an object of its own (``sub_log.SubLog``), which writes through this one.
+    """
+
+    calls: tuple[str, ...] = ()
+    """Leads to the agent whose log this is: it is the lead itself."""
 
     def __init__(self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock) -> None:
         self.store, self.claim, self.clock = store, claim, clock
@@ -40,6 +52,7 @@ class SessionLog:
         self._unsynced = False
         self._flushing: asyncio.Task[None] | None = None
         self._closed = False
+        self.on_written: OnWritten | None = None
 
     @classmethod
     async def open(cls, store: LogStore, session_id: str, host: str, clock: Clock, ttl_ms: int = DEFAULT_TTL_MS) -> SessionLog:
@@ -73,6 +86,11 @@ class SessionLog:
         return self._fold.seq
 
     @property
+    def run(self) -> Run:
+        """The run as it stands, without freezing the session for it."""
+        return self._fold.run
+
+    @property
     def deadline(self) -> str | None:
         """When the time of the run is up, None for never."""
         return self._fold.run.deadline
@@ -82,10 +100,22 @@ class SessionLog:
         """Whether something was appended that a power cut could still take."""
         return self._unsynced
 
-    def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live) -> Plan:
-        """Folds what happened and all that follows from it. Its batches must be written next."""
-        plan = advance(self._fold, self._announcing(happened), agent, live, self.claim.epoch, self.store.history_limit)
-        self._frozen = plan.session
+    def session_at(self, calls: tuple[str, ...]) -> Session:
+        """The session of the sub-agent that ``calls`` lead to; an empty one before its first record."""
+        session = self.session
+        for call_id in calls:
+            session = session.children.get(call_id) or Session()
+        return session
+
+    def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live, calls: tuple[str, ...] = ()) -> Plan:
+        """Folds what happened and all that follows from it. Its batches must be written next.
+
+        Args:
+            calls: leads to the sub-agent it happened to; ``agent`` and ``live`` are that one's.
+        """
+        told = happened if calls else self._announcing(happened)
+        plan = advance(self._fold, told, agent, live, self.claim.epoch, self.store.history_limit, calls)
+        self._frozen = None if calls else plan.session
         self._waiting += plan.batches
         return plan
 
@@ -128,6 +158,8 @@ class SessionLog:
         elif durable and self._unsynced:
             await self.store.flush(self.claim)
             self._unsynced = False
+        if self.on_written is not None:
+            self.on_written(ready, durable=durable)
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
         """Folds and appends one batch that nothing has to be decided on."""
@@ -211,6 +243,7 @@ _FROM_OUTSIDE = frozenset(
         r.WaitAnswered,
         r.InputSettled,
         r.BusinessState,
+        r.Within,
     )
 )
 """Records that hold values which a caller, a provider, a tool or a person gave."""

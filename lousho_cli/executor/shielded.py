@@ -6,19 +6,24 @@ import asyncio
 
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.beginnings import Order
+from lousho_cli.executor.dynamic import AgentSource
 from lousho_cli.executor.events import Events, Listener
+from lousho_cli.executor.farewell import telling_the_end
+from lousho_cli.executor.hooks import NO_HOOKS, Hooks
 from lousho_cli.executor.results import RunResult
-from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.runs import carry_out
 from lousho_cli.ports.clock import Clock
 
 
-async def shielded(agent: RunAgent, order: Order, signal: AbortSignal | None, on_event: Listener | None, clock: Clock) -> RunResult:
-    """Carries out an order in a task of its own. Raises what ``carry_out`` raises."""
+async def shielded(
+    source: AgentSource, order: Order, signal: AbortSignal | None, on_event: Listener | None, clock: Clock, hooks: Hooks = NO_HOOKS
+) -> RunResult:
+    """Carries out an order in a task of its own, and tells hooks of its end. Raises what ``carry_out`` raises."""
     controller = AbortController()
     forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal else lambda: None
     events = Events(on_event, clock, order.place.session_id)
-    task = asyncio.ensure_future(carry_out(agent, order, controller, events, clock))
+    running = carry_out(source, order, controller, events, clock)
+    task = asyncio.ensure_future(telling_the_end(hooks, order.place.named, running) if hooks.on_run_end else running)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

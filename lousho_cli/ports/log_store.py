@@ -46,12 +46,15 @@ class LogRead(msgspec.Struct, frozen=True):
     head: the last valid seq of the whole log, 0 for none.
     epoch: the highest epoch seen in the log, 0 for none.
     holes: damage, empty in a sound log.
+    synced: all up to this seq is known to be durable; None where all that can be read is. What is behind it
+        stands there, and a killed process does not take it away; whether a power cut would is not known.
     """
 
     batches: tuple[Batch, ...] = ()
     head: int = 0
     epoch: int = 0
     holes: tuple[Hole, ...] = ()
+    synced: int | None = None
 
 
 class Claim(Protocol):
@@ -73,7 +76,7 @@ class Claim(Protocol):
 
     @property
     def snapshot_due(self) -> bool:
-        """Whether enough was appended since the last snapshot that a new one is worth its cost."""
+        """Whether enough was appended since the last snapshot, or trim, that a new one is worth its cost."""
 
 
 class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -124,6 +127,23 @@ class Log(Protocol):
 
     async def load_snapshot(self, log_id: str) -> State | None:
         """The newest usable snapshot that is not past the log's end, or None. A bad one reads as none."""
+
+    async def trim(self, claim: Claim, base: Batch) -> None:
+        """Makes ``base`` the only batch of the log: what stood before it is gone, and so are its snapshot and cached head.
+
+        No append or flush of this claim may be under way. Whoever reads meanwhile, and a crash at any point, finds the
+        old log or the new one. Durable on return. It counts as a snapshot for ``Claim.snapshot_due``, and a log that
+        begins with a base is measured from behind it when it is claimed. ``core.trimming`` makes and checks the batch.
+
+        Args:
+            base: holds a ``Base`` with the fold of the log up to here (its ring may be shorter), behind ``Claimed`` where
+                it is the first of its epoch. Its seq is the log's head where nothing new happened, so that who has read
+                the whole log has nothing to read; or the one behind, where further records stand in the batch.
+
+        Raises:
+            OwnershipLostError: another owner has the log, which is as that owner left it.
+            StorageError: there is no log, ``base`` fits none, or it could not be written; the log is as it was.
+        """
 
     async def delete(self, log_id: str) -> bool:
         """Removes the log with all its caches and posts; False when there was none. An owner of it can write no more,

@@ -10,7 +10,10 @@ import msgspec
 from lousho_cli.domain.approvals import Question
 from lousho_cli.domain.issues import Issue
 
-__all__ = ["Issue", "Signal", "Tool", "ToolContext"]
+__all__ = ["CONTEXT_NAMES", "Issue", "RunContext", "RunInfo", "Signal", "Tool", "ToolContext", "takes_context"]
+
+CONTEXT_NAMES = ("ctx", "context", "tool_context")
+"""A parameter of one of these names that has no type gets the context of the call."""
 
 
 class Signal(Protocol):
@@ -26,13 +29,43 @@ class Signal(Protocol):
         """Returns once it is aborted."""
 
 
+class RunInfo(msgspec.Struct, frozen=True):
+    """The run that a call belongs to.
+
+    log_id: the session's id. id: the run's own in it, which is that of the input it began with: the same in
+    every attempt and on every host.
+    epoch: grows each time somebody takes the session over, so that a system outside can refuse who lost it.
+    """
+
+    log_id: str = ""
+    id: str = ""
+    epoch: int = 0
+
+    def idempotency_key(self, step: str, scope: str | None = None) -> str:
+        """A key for one side effect, ``{log_id}:{scope}:{step}``; other in a fork.
+
+        Args:
+            step: names the effect among those of the scope.
+            scope: the run's id where none is given. In a tool, give the call's id: two calls then get two keys.
+        """
+        return f"{self.log_id}:{self.id if scope is None else scope}:{step}"
+
+
+class RunContext(msgspec.Struct, frozen=True):
+    """What stands around a call."""
+
+    run: RunInfo = RunInfo()
+
+
 class ToolContext(msgspec.Struct, frozen=True):
     """What a tool is told about its call.
 
     tool_call_id: the model's id, the same when the call runs again; an idempotency key within a session.
-    idempotency_key: the same over attempts and hosts, other in a fork.
+    idempotency_key: the same over attempts and hosts, other in a fork: ``context.run.idempotency_key`` of the
+        tool's name, with the call's id as scope.
     rerun: True when this call was started before and has no recorded result.
     spawned: a command tool reports its process here (pid, start time) right after the spawn.
+    answers: what a person answered to the ``AskPerson`` that this call raised, each time it did.
     """
 
     tool_call_id: str
@@ -42,6 +75,13 @@ class ToolContext(msgspec.Struct, frozen=True):
     signal: Signal
     rerun: bool = False
     spawned: Callable[[int, str], None] = lambda pid, started: None
+    context: RunContext = RunContext()
+    answers: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str | None:
+        """The newest of ``answers``, '' for one that was only approved; None when nobody was asked."""
+        return self.answers[-1] if self.answers else None
 
 
 class Tool(Protocol):
@@ -50,8 +90,11 @@ class Tool(Protocol):
     schema: JSON Schema of the arguments, an object.
     replay: what to do with a call that was cut: ``safe`` runs it again, ``never`` tells the model
         that nobody knows; None leaves it to the run.
-    needs_approval: a bool, or a function (args) -> bool | "ask" | "approve" | "deny" | {"deny": reason},
-        sync or async; True and "ask" pause the run.
+    needs_approval: a bool, or a function (args) or (args, context) -> bool | "ask" | "approve" | "deny" |
+        {"deny": reason}, sync or async; True and "ask" pause the run.
+
+    It may also have ``read_only`` (it changes nothing, so it may run in plan mode) and ``edits`` (it only edits files
+    of the working folder, so the mode accept-edits does not ask about it); both are False where they are missing.
     """
 
     @property
@@ -80,3 +123,20 @@ class Tool(Protocol):
 
     async def reap(self, pid: int, started: str) -> bool:
         """Kills what a cut call left running, if it still is that process; True when it was. No-op by default."""
+
+
+def takes_context(function: Callable[..., Any]) -> bool:
+    """Whether a function of the arguments has a place for the context behind them.
+
+    A second parameter with a default is none, unless it has one of the context's names: it may hold what a loop bound.
+    """
+    from inspect import Parameter, signature
+
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (ValueError, TypeError):
+        return False
+    placed = [p for p in parameters if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    if len(placed) < 2:
+        return any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    return placed[1].default is Parameter.empty or placed[1].name in CONTEXT_NAMES

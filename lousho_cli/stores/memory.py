@@ -21,6 +21,7 @@ from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_l
 from lousho_cli.core.lease import check_ttl
 from lousho_cli.core.posts import check_same_post
 from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.core.trimming import has_base, require_base
 from lousho_cli.core.versions import require_known, require_readable
 from lousho_cli.domain.codec import decode_line, decode_state, encode_line, encode_value
 from lousho_cli.domain.heads import Head, Post
@@ -62,6 +63,7 @@ class _Log:
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
+        self.trimmed = 0  # the last seq that a trim took away
         self.epoch = 0
         self.owner: Owner | None = None
         self.claim: MemoryClaim | None = None
@@ -74,11 +76,17 @@ class _Log:
 
     def clear(self) -> None:
         """Forgets all but the epoch, which is never used again."""
-        self.lines, self.snapshot, self.head, self.wake_at = [], None, None, None
+        self.lines, self.trimmed, self.snapshot, self.head, self.wake_at = [], 0, None, None, None
         self.posts = {}
 
+    @property
+    def last(self) -> int:
+        """The last seq, 0 for none."""
+        return self.trimmed + len(self.lines)
+
     def batches(self, after: int = 0) -> list[Batch]:
-        return [batch for line in self.lines[after:] if (batch := decode_line(line[:-1])) is not None]
+        behind = self.lines[max(after - self.trimmed, 0) :]
+        return [batch for line in behind if (batch := decode_line(line[:-1])) is not None]
 
 
 class MemoryStore:
@@ -138,7 +146,7 @@ class MemoryStore:
 
     async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
         log = self._owned(claim)
-        for expected, batch in enumerate(batches, len(log.lines) + 1):
+        for expected, batch in enumerate(batches, log.last + 1):
             if batch.seq != expected or batch.epoch != claim.epoch:
                 raise StorageError(
                     f"batch {batch.seq} of epoch {batch.epoch} does not follow the log of session {claim.log_id}, "
@@ -156,13 +164,13 @@ class MemoryStore:
     async def read(self, log_id: str, after: int = 0) -> LogRead:
         log = self._look(log_id)
         last = decode_line(log.lines[-1][:-1]) if log.lines else None
-        return LogRead(tuple(log.batches(after)), len(log.lines), last.epoch if last else 0)
+        return LogRead(tuple(log.batches(after)), log.last, last.epoch if last else 0)
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
         import asyncio
 
         log = self._log(log_id)
-        if len(log.lines) > after:
+        if log.last > after:
             return True
         changed = asyncio.get_running_loop().create_future()
         log.watchers.append(changed)
@@ -184,7 +192,15 @@ class MemoryStore:
     async def load_snapshot(self, log_id: str) -> State | None:
         log = self._look(log_id)
         state = decode_state(log.snapshot) if log.snapshot else None
-        return state if state is not None and state.seq <= len(log.lines) else None
+        return state if state is not None and state.seq <= log.last else None
+
+    async def trim(self, claim: Claim, base: Batch) -> None:
+        log = self._owned(claim)
+        require_base(claim.log_id, base, log.last, claim.epoch)
+        log.lines, log.trimmed, log.snapshot, log.head = [encode_line(base)], base.seq - 1, None, None
+        if log.claim is not None:
+            log.claim.bytes_since_snapshot, log.claim.snapshot_size = 0, len(log.lines[0])
+        _wake(log)
 
     async def delete(self, log_id: str) -> bool:
         log = self._look(log_id)
@@ -204,7 +220,8 @@ class MemoryStore:
         require_readable(log_id, batches)
         log.epoch += 1
         log.claim = MemoryClaim(log_id, host, log.epoch)
-        log.claim.bytes_since_snapshot = sum(map(len, log.lines))
+        base = len(log.lines[0]) if batches and has_base(batches[0]) else 0
+        log.claim.bytes_since_snapshot, log.claim.snapshot_size = sum(map(len, log.lines)) - base, base
         log.owner = Owner(host, getpid(), stamp(datetime.now(UTC)), log.epoch)
         return log.claim
 

@@ -22,7 +22,9 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval, StoredApproval
 from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
 from lousho_cli.domain.codec import checkpoint_from
+from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.domain.times import stamp
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.ports.log_store import LogStore
@@ -38,8 +40,12 @@ class _View:
     async def _session(self, log_id: str) -> Session:
         return await read_session(self.log_store, log_id)
 
-    async def _write(self, log_id: str, records_on: Records) -> bool:
-        """Appends what ``records_on`` makes of the session found there, as one batch under a claim; False for nothing."""
+    async def _write(self, log_id: str, records_on: Records, *, whole: bool = False) -> bool:
+        """Appends what ``records_on`` makes of the session found there, as one batch under a claim; False for nothing.
+
+        ``whole``: the batch begins with a base, so that the log may as well begin with it. It does, once what it makes
+        superfluous is worth it: a log of saves stays within a few times the newest.
+        """
         claim = await self.log_store.claim(log_id, socket.gethostname())
         try:
             session = await self._session(log_id)
@@ -47,7 +53,10 @@ class _View:
             if not records:
                 return False
             batch = r.Batch(session.seq + 1, claim.epoch, _now(), (r.Claimed(claim.host), *records))
-            await self.log_store.append(claim, (batch,))
+            if whole and session.seq and claim.snapshot_due:
+                await self.log_store.trim(claim, batch)
+            else:
+                await self.log_store.append(claim, (batch,))
             await self.log_store.save_head(claim, head_of(fold((batch,), session)))
             return True
         finally:
@@ -61,7 +70,7 @@ class CheckpointView(_View):
         """Makes ``checkpoint`` the state of the session, as one mark in its ring."""
         new = checkpoint_from(checkpoint)
         mark = r.Mark(new.step_index, new.status, new.finish_reason, new.approval_id, self.log_store.history_limit)
-        await self._write(session_id, lambda before: (r.Base(state_from(_with_checkpoint(before, new))), mark))
+        await self._write(session_id, lambda before: (r.Base(state_from(_with_checkpoint(before, new))), mark), whole=True)
 
     async def load(self, session_id: str) -> Checkpoint | None:
         """The fold at the newest mark, None before the first."""
@@ -149,11 +158,11 @@ def _with_checkpoint(before: Session, new: Checkpoint) -> Session:
     """The session as ``new`` says it is; what a checkpoint does not hold stays as it was.
 
     That is who the session is, its inputs, the ring and its numbering, and what it waits for where it still does.
-    Fewer steps than before are another run's.
+    Fewer steps than before are another run's, and so are the first and those behind a deletion that kept the ring.
     """
     waits = before.wait if before.wait is not None and before.wait.id == new.approval_id else None
     session = session_from(state_of_checkpoint(new, waits))
-    number = max(before.run.number, 1) + (new.step_index < before.step)
+    number = before.run.number + (not before.exists or new.step_index < before.step)
     run = msgspec.structs.replace(session.run, number=number)
     if before.exists and number == before.run.number:
         goes_on = before.run
@@ -167,6 +176,7 @@ def _with_checkpoint(before: Session, new: Checkpoint) -> Session:
         )
     return msgspec.structs.replace(
         session,
+        messages=_shared(before.messages, session.messages),
         run=run,
         agent=before.agent or session.agent,
         path=before.path,
@@ -182,6 +192,15 @@ def _with_checkpoint(before: Session, new: Checkpoint) -> Session:
         decided=before.decided,
         wait_taken=session.wait_taken if session.wait is None else before.wait_taken,
     )
+
+
+def _shared(before: Shared[Message], new: Shared[Message]) -> Shared[Message]:
+    """``new``, sharing the list of ``before`` where one goes on from the other: the ring then holds their messages once."""
+    if len(new) < len(before) or any(old != now for old, now in zip(before, new, strict=False)):
+        return new
+    growing = Growing(before)
+    growing.extend(new[len(before) :])
+    return growing.view()
 
 
 def _now() -> str:

@@ -10,15 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.tools.worker import BRIEF_SECONDS, worker
-
-if TYPE_CHECKING:
-    from lousho_cli.tools.signature import Signature
 
 Replay = Literal["safe", "never"]
 
@@ -39,39 +36,58 @@ def check_name(name: Any) -> str:
     return name
 
 
+class Arguments(Protocol):
+    """What a function is called with: a JSON Schema, the check of what a model sent, and how the function gets it."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]: ...
+
+    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
+        """The arguments as plain JSON data with defaults and coercions, and what is wrong with them."""
+
+    def bind(self, args: Any, context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
+        """What to call the function with, by place and by name, for arguments that ``validate`` gave."""
+
+
 class FunctionTool:
-    """A tool made of a function; see ``function_tool``."""
+    """A tool made of a function; see ``function_tool`` and ``define_tool``. The function stays at ``function``.
+
+    Raises:
+        ConfigurationError: no usable name, or a ``replay`` or ``needs_approval`` that means nothing.
+    """
 
     def __init__(
         self,
         function: Callable[..., Any],
-        signature: Signature,
+        arguments: Arguments,
         name: str,
         description: str,
         replay: Replay | None = None,
         needs_approval: bool | Callable[..., Any] = False,
     ) -> None:
+        check_name(name)
+        _check_policy(replay, needs_approval)
         self.function = function
         self.name = name
         self.description = description
         self.replay = replay
         self.needs_approval = needs_approval
-        self._signature = signature
+        self._arguments = arguments
         self._async = _is_async(function)
         self._brief = True
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        return self._signature.schema
+        return self._arguments.schema
 
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
-        return self._signature.validate({} if args is None else args)
+        return self._arguments.validate({} if args is None else args)
 
     def question(self, args: Any) -> Question | None:
         return None
 
     async def call(self, args: Any, context: ToolContext) -> Any:
-        positional, named = self._signature.bind({} if args is None else args, context)
+        positional, named = self._arguments.bind({} if args is None else args, context)
         run = partial(self.function, *positional, **named)
         try:
             result = run() if self._async else await self._on_worker(run)
@@ -113,19 +129,50 @@ def function_tool(
     Raises:
         ConfigurationError: no usable name, or a parameter that JSON can not describe.
     """
-    from inspect import getdoc, isasyncgenfunction, isgeneratorfunction
-
     from lousho_cli.tools.signature import read_signature
+
+    check_function(function)
+    named = name or name_of(function)
+    described = description_of(function) if description is None else description
+    return FunctionTool(function, read_signature(function), check_name(named), described, replay, needs_approval)
+
+
+def check_function(function: Any) -> None:
+    """Lets only pass what can be called and returns its result.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    from inspect import isasyncgenfunction, isgeneratorfunction
 
     if not callable(function):
         raise ConfigurationError(f"{function!r} is no function", field="tools")
     if isgeneratorfunction(function) or isasyncgenfunction(function):
         raise ConfigurationError(f"{function.__name__} is a generator, but a tool returns its result", field="tools")
-    own = name or getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", type(function).__name__)
-    if description is None:
-        described = function.func if isinstance(function, partial) else function
-        description = (getdoc(described) or "").strip().partition("\n")[0]
-    return FunctionTool(function, read_signature(function), check_name(own), description, replay, needs_approval)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The function's own name."""
+    own = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", type(function).__name__)
+    return str(own)
+
+
+def description_of(function: Callable[..., Any]) -> str:
+    """The first line of the docstring, '' when there is none."""
+    from inspect import getdoc
+
+    described = function.func if isinstance(function, partial) else function
+    return (getdoc(described) or "").strip().partition("\n")[0]
+
+
+def _check_policy(replay: object, needs_approval: object) -> None:
+    """A word nobody knows would let a call run that must not."""
+    if replay not in (None, "safe", "never"):
+        raise ConfigurationError(f"replay is {replay!r:.60}", field="replay", hint="Use 'safe', 'never', or None to leave it to the run.")
+    if not isinstance(needs_approval, bool) and not callable(needs_approval):
+        raise ConfigurationError(
+            f"needs_approval is {needs_approval!r:.60}", field="needs_approval", hint="Use True, False, or a function of the arguments."
+        )
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

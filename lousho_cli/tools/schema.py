@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.ports.tool import Issue, ToolContext
+from lousho_cli.ports.tool import Issue, ToolContext, takes_context
 from lousho_cli.tools.function import check_name
 from lousho_cli.tools.worker import worker
 
@@ -141,15 +141,3 @@ class SchemaTool:
 
     async def reap(self, pid: int, started: str) -> bool:
         return False
-
-
-def takes_context(execute: Callable[..., Any]) -> bool:
-    """Whether a function of the arguments has room for the context behind them."""
-    from inspect import Parameter, signature
-
-    try:
-        parameters = signature(execute).parameters.values()
-    except (ValueError, TypeError):
-        return False
-    by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return any(p.kind is Parameter.VAR_POSITIONAL for p in parameters) or sum(p.kind in by_place for p in parameters) >= 2

@@ -20,10 +20,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.ports.tool import Issue, ToolContext
-
-CONTEXT_NAMES = ("ctx", "context", "tool_context")
-"""A parameter of one of these names that has no type gets the context too."""
+from lousho_cli.ports.tool import CONTEXT_NAMES, Issue, ToolContext
 
 _Kind = inspect._ParameterKind
 
@@ -52,7 +49,7 @@ class Signature(msgspec.Struct, frozen=True):
             return checked.model_dump(mode="json", by_alias=True, round_trip=True), ()
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            return args, tuple(_issue(issue["type"], issue["loc"], issue["msg"]) for issue in found)
+            return args, tuple(issue_of(issue["type"], issue["loc"], issue["msg"]) for issue in found)
         except (ValueError, RecursionError) as error:  # nested too deeply, or half a character in a name
             return args, (Issue("(root)", f"can not be written as JSON: {error}"),)
 
@@ -77,7 +74,8 @@ _WORDS = {
 }
 
 
-def _issue(kind: str, path: tuple[int | str, ...], message: str) -> Issue:
+def issue_of(kind: str, path: tuple[int | str, ...], message: str) -> Issue:
+    """One of pydantic's errors as an issue, in words that a model can act on."""
     return Issue(dotted(path), _WORDS.get(kind, message))
 
 
@@ -102,7 +100,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     try:
         config = ConfigDict(extra="allow" if is_open else "forbid", arbitrary_types_allowed=False)
         model: type[BaseModel] = create_model("Arguments", __config__=config, **fields)  # type: ignore[call-overload]
-        schema = _without_titles(model.model_json_schema(by_alias=True))
+        schema = without_titles(model.model_json_schema(by_alias=True))
     except (PydanticUserError, TypeError, NameError) as error:
         first = str(error).splitlines()[0]
         raise ConfigurationError(
@@ -165,14 +163,14 @@ def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[Any,
     return hint, Field(default, alias=parameter.name)
 
 
-def _without_titles(schema: Any, names: bool = False) -> Any:
+def without_titles(schema: Any, names: bool = False) -> Any:
     """Drops pydantic's titles, which only repeat the names; ``names`` says that the keys here are names of the user's."""
     if isinstance(schema, list):
-        return [_without_titles(item) for item in schema]
+        return [without_titles(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: _without_titles(item, names=not names and key in ("properties", "$defs"))
+        key: without_titles(item, names=not names and key in ("properties", "$defs"))
         if key not in ("default", "const", "enum", "examples") or names
         else item
         for key, item in schema.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lousho_cli.app.store_urls import kind_of
+from lousho_cli.app.store_urls import kind_of, kv_parts
 from lousho_cli.errors import ConfigurationError
 
 
@@ -29,3 +29,14 @@ def test_the_kind_of_a_url(url: str, kind: str) -> None:
 def test_another_word_or_nothing_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError):
         kind_of(url)
+
+
+@pytest.mark.parametrize(("url", "parts"), [("kv:a/n", ("a", "n", "")), ("KV:a/n/", ("a", "n", "")), ("kv:a/n/app/", ("a", "n", "app/"))])
+def test_the_parts_of_a_kv_url(url: str, parts: tuple[str, str, str]) -> None:
+    assert kv_parts(url) == parts
+
+
+@pytest.mark.parametrize("url", ["kv:", "kv:a", "kv:a/", "kv:/n"])
+def test_a_kv_url_without_account_or_namespace_is_refused(url: str) -> None:
+    with pytest.raises(ConfigurationError):
+        kv_parts(url)

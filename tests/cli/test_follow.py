@@ -104,3 +104,37 @@ def test_a_terminal_never_sees_raw_records(store: Any, trip: Any, lousho: Any) -
     out = lousho("follow", "trip", "--content").out
     assert '{"message"' not in out
     assert "    Sunny: take the coast.\n" in out
+
+
+def test_events_are_those_that_run_printed(lousho: Any) -> None:
+    *live, envelope = [json.loads(line) for line in lousho("run", "trip", "--output", "ndjson").out.splitlines()]
+    assert envelope["data"]["session"] == "trip"
+    found = [json.loads(line) for line in lousho("follow", "trip", "--events").out.splitlines()]
+    of_the_moment = ("step.start", "reasoning.delta", "text.delta")
+    shown, told = ([{**line, "seq": 0} for line in lines if line["type"] not in of_the_moment] for lines in (found, live))
+    assert shown == told
+    assert (found[0]["type"], found[-1]["type"]) == ("run.start", "run.done")
+    text = "".join(line["data"]["text"] for line in found if line["type"] == "text.delta" and line["step"] == 2)
+    assert text == envelope["data"]["text"]
+    rest = lousho("follow", "trip", "--events", "--since", "2").out.splitlines()
+    assert [json.loads(line)["cursor"] for line in rest] == [line["cursor"] for line in found if line["cursor"]["seq"] > 2]
+
+
+def test_the_events_of_a_run_that_failed_end_with_it(lousho: Any, folder: Path) -> None:
+    script = {"name": "sad", "prompt": "Be sad.", "provider": {"type": "scripted", "turns": [{"error": {"status": 400, "message": "no"}}]}}
+    (folder / "agent.json").write_text(json.dumps(script))
+    assert lousho("run", "agent.json", "Go", "-s", "s").code == 1
+    found = [json.loads(line) for line in lousho("follow", "s", "--events").out.splitlines()]
+    assert [line["type"] for line in found][-2:] == ["error", "run.done"]
+    assert found[-1]["data"]["outcome"] == "failed"
+    assert found[-2]["data"]["message"].endswith("400: no")
+
+
+def test_events_of_a_damaged_session_name_the_damage(lousho: Any, folder: Path) -> None:
+    lousho("run", "trip")
+    log = folder / ".lousho" / "sessions" / "trip" / "log.jsonl"
+    first, second, *others = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([first, b"x" + second[1:], *others]))
+    ran = lousho("follow", "trip", "--events")
+    assert ran.code == 7
+    assert [json.loads(line)["data"]["about"] for line in ran.out.splitlines() if '"warning"' in line] == ["damage"]

@@ -30,6 +30,9 @@ def test_what_is_printed_is_valid(lousho: Any, store: Any, trip: Any, waiting: A
         "doctor": ["doctor"],
         "config": ["config"],
         "delete": ["delete", "trip", "--dry-run"],
+        "drift": ["drift", "trip", "booking"],
+        "prune": ["prune", "--older-than", "1d", "--dry-run"],
+        "trim": ["trim", "trip", "--dry-run"],
     }.items():
         ran = lousho(*args, "--json")
         jsonschema.validate(ran.data, schema_of(name))
@@ -53,6 +56,19 @@ def test_what_commands_that_drive_print_is_valid(lousho: Any) -> None:
     assert left["session"] == "booking"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate([{"session": "x"}], schema_of("resume-all"))
+
+
+@pytest.mark.parametrize("demo", ["trip", "booking"])
+def test_events_are_valid_by_the_schema_of_their_type(lousho: Any, demo: str) -> None:
+    *events, _ = [json.loads(line) for line in lousho("run", demo, "--output", "ndjson").out.splitlines()]
+    schema = schema_of("event")
+    for event in events:
+        jsonschema.validate(event, schema)
+        (kind,) = [one for one in schema["$defs"].values() if one.get("properties", {}).get("type", {}).get("enum") == [event["type"]]]
+        jsonschema.validate(event, kind | {"$defs": schema["$defs"]})
+    wrong = {**events[0], "data": {}}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
 
 
 def test_a_schema_is_printed_bare_or_in_the_envelope(lousho: Any) -> None:

@@ -29,8 +29,14 @@ def _file(place: Path, **options: Any) -> LogStore:
     return FileStore(place / ".lousho", **options)
 
 
-BACKENDS: dict[str, Callable[..., LogStore]] = {"memory": _memory, "file": _file}
-SHARED_BY_PROCESSES = ("file",)
+def _sqlite(place: Path, **options: Any) -> LogStore:
+    from lousho_cli.stores.sqlite.store import SqliteStore
+
+    return SqliteStore(place / "lousho.db", **options)
+
+
+BACKENDS: dict[str, Callable[..., LogStore]] = {"memory": _memory, "file": _file, "sqlite": _sqlite}
+SHARED_BY_PROCESSES = ("file", "sqlite")
 
 
 @pytest.fixture(params=list(BACKENDS))

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lousho_cli.core.trimming import base_batch, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.errors import SDKError
+from lousho_cli.ports.sessions import read_session
 
 AT = "2026-01-01T00:00:00.000Z"
 
@@ -19,6 +21,10 @@ def open_store(kind: str, place: Path) -> Any:
         from lousho_cli.stores.file.store import FileStore
 
         return FileStore(place / ".lousho")
+    if kind == "sqlite":
+        from lousho_cli.stores.sqlite.store import SqliteStore
+
+        return SqliteStore(place / "lousho.db")
     raise SystemExit(f"unknown kind {kind}")
 
 
@@ -36,6 +42,13 @@ class Commands:
         batch = r.Batch(head + 1, self.claimed.epoch, AT, (r.Note("other", text),))
         await self.store.append(self.claimed, (batch,), durable=durable)
         return batch.seq
+
+    async def trim(self) -> Any:
+        session = await read_session(self.store, self.claimed.log_id)
+        await self.store.trim(self.claimed, base_batch(trimmed_state(session), self.claimed.epoch, self.claimed.host))
+
+    async def heads(self) -> Any:
+        return [head.seq for head in (await self.store.heads()).heads]
 
     async def overdue(self) -> Any:
         return self.claimed.overdue

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.fold import apply, fold
-from lousho_cli.core.states import state_from
+from lousho_cli.core.states import session_from, state_from
 from lousho_cli.core.transcript import check
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Fingerprint
@@ -106,12 +106,13 @@ messages = st.one_of(
 )
 many = st.lists(messages, max_size=4).map(tuple)
 statuses = st.sampled_from(["in-progress", "awaiting-approval", "finished"])
-approvals = st.builds(lambda i, c: PendingApproval(i, c, "t", {}, "d", NOW), ids, ids)
-plain_records = st.one_of(
+within = st.lists(ids, max_size=2).map(tuple)
+approvals = st.builds(lambda i, c, w: PendingApproval(i, c, "t", {}, "d", NOW, calls=w), ids, ids, within)
+own_records = st.one_of(
     st.builds(r.Created, texts),
     st.just(r.Cleared()),
     st.builds(r.Claimed, texts),
-    st.builds(r.InputReceived, ids, many),
+    st.builds(r.InputReceived, ids, many, joins=st.booleans()),
     st.builds(r.InputApplied, ids),
     st.builds(r.InputSettled, ids, st.sampled_from(["completed", "failed", "aborted"])),
     st.just(r.AbortAsked()),
@@ -133,6 +134,8 @@ plain_records = st.one_of(
     st.builds(r.Note, texts, texts),
     st.builds(r.Foreign, st.sampled_from(["lousho.later", "mine"]), st.just(b"{}")),
 )
+of_sub_agents = st.builds(r.Within, st.lists(ids, min_size=1, max_size=2).map(tuple), st.lists(own_records, max_size=3).map(tuple))
+plain_records = own_records | own_records | of_sub_agents
 
 
 def numbered(groups: Any) -> list[r.Batch]:
@@ -154,6 +157,7 @@ def test_any_records_in_any_order_give_a_session(log: Any, data: Any) -> None:
     whole = fold(log)
     assert isinstance(whole, Session)
     assert fold(log) == whole
+    assert session_from(state_from(whole)) == whole
     one_by_one = Accumulator()
     for batch in log:
         apply(one_by_one, batch)
@@ -167,7 +171,7 @@ def test_any_records_in_any_order_give_a_session(log: Any, data: Any) -> None:
 def test_every_record_survives_its_line(log: Any) -> None:
     from lousho_cli.domain.codec import decode_line, encode_line
 
-    known = [b for b in log if not any(isinstance(x, r.Foreign) for x in b.records)]
+    known = [b for b in log if not any(isinstance(x, r.Foreign) for one in b.records for x in (one, *getattr(one, "records", ())))]
     assert [decode_line(encode_line(batch)[:-1]) for batch in known] == known
 
 

@@ -24,9 +24,11 @@ results = ids.map(lambda name: Message("tool", "1", tool_call_id=name))
 messages = st.one_of(st.just(user("hi")), assistants, results, st.just(Message("system", "s")))
 users = st.lists(st.just(user("hi")), max_size=3).map(tuple)
 histories = st.one_of(users, users, st.lists(messages, max_size=5).map(tuple))
-waits = st.builds(lambda i, call: PendingApproval(i, call, "t", {}, "d", "now"), ids, ids)
+waits = st.builds(
+    lambda i, call, within: PendingApproval(i, call, "t", {}, "d", "now", calls=within), ids, ids, st.lists(ids, max_size=2).map(tuple)
+)
 
-records = st.one_of(
+own = st.one_of(
     st.builds(r.Created, st.just("agent"), harness=st.sampled_from([None, "h"]), format=st.sampled_from([1, 2])),
     st.builds(r.Claimed, st.just("host"), st.sampled_from([1, 3])),
     st.builds(r.Foreign, st.sampled_from(["lousho.later", "own.type"]), st.just(b"{}")),
@@ -49,6 +51,8 @@ records = st.one_of(
     st.just(r.AbortAsked()),
     st.just(r.Foreign("acme.x", b"{}")),
 )
+of_sub_agents = st.builds(r.Within, st.lists(ids, min_size=1, max_size=2).map(tuple), st.lists(own, max_size=3).map(tuple))
+records = own | own | of_sub_agents
 logs = st.lists(st.lists(records, min_size=1, max_size=4), max_size=14)
 
 

@@ -24,10 +24,10 @@ from typing import Any
 
 from lousho_cli.core.transcript import check
 from lousho_cli.domain.agent import Agent
+from lousho_cli.domain.events import Event
 from lousho_cli.errors import SDKError
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.approvals import resume_after_approval
-from lousho_cli.executor.events import Event
 from lousho_cli.ports.provider import ModelRequest, ProviderEvent
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.ports.tool import Issue, ToolContext
@@ -162,12 +162,12 @@ class Person:
             session = await read_session(self.store, self.session)
 
     def _told(self, event: Event) -> None:
-        if event.type == "step.saved":
+        if event.type in ("step.saved", "input.queued", "approval.requested"):
             tell("saved", event.cursor, self.session)
-        elif event.type in ("tool.done", "tool.error"):
-            self._recorded[event.data["id"]].set()
+        if event.type in ("tool.done", "tool.error"):
+            self._recorded[event.id].set()
         elif event.type == "approval.requested":
-            tell("approval", event.data["approval"]["id"])
+            tell("approval", event.approval.id)
 
     def _ended(self, result: Any) -> None:
         if result.approval_id:

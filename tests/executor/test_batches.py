@@ -44,11 +44,11 @@ async def test_de_052_results_ending_in_reverse_are_stored_in_call_order(store: 
     for number in (3, 2, 1):
         await bench.until(lambda: len(gates.running) == number)
         gates.end(f"c{number}")
-        await bench.until(lambda: f"c{number}" in [event.data["id"] for event in events if event.type == "tool.done"])
+        await bench.until(lambda: f"c{number}" in [event.id for event in events if event.type == "tool.done"])
     await running
     assert bench.shape(model.asked[1])[3:] == ["result:c1", "result:c2", "result:c3"]
-    assert [event.data["id"] for event in events if event.type == "tool.done"] == ["c3", "c2", "c1"]
-    assert [event.data["id"] for event in events if event.type == "tool.start"] == ["c1", "c2", "c3"]
+    assert [event.id for event in events if event.type == "tool.done"] == ["c3", "c2", "c1"]
+    assert [event.id for event in events if event.type == "tool.start"] == ["c1", "c2", "c3"]
 
 
 async def test_de_053_no_more_calls_run_at_once_than_allowed(store: Any, bench: Any, box: Any, gates: Gates) -> None:
@@ -287,7 +287,8 @@ async def test_a_spent_token_budget_ends_the_run(store: Any, bench: Any, box: An
     box.tool("book")
     turn = Answer(Message(role="assistant", tool_calls=(ToolCall("c1", "book"),)), "tool_calls", CallUsage(90, 10))
     result = await bench.run(store, bench.Model(turn, "too dear"), box.tools, max_tokens=100)
-    assert (result.finish_reason, result.status, box.ran) == ("budget-exceeded", "finished", ["c1"])
+    assert (result.finish_reason, result.status, box.ran) == ("budget-exceeded", "finished", [])
+    assert bench.result(result.messages, "c1")["kind"] == "not-run"
 
 
 async def test_a_history_with_unanswered_calls_may_begin_a_run(store: Any, bench: Any, box: Any) -> None:

@@ -32,10 +32,10 @@ async def test_de_121_a_warning_and_an_event_say_what_changed(store: Any, bench:
     result = await bench.run(store.again(), bench.Model(None, "done", model="m-2"), other.tools, [], agent=CHANGED, on_event=events.append)
     assert result.text == "done"
     assert [event.type for event in events][:2] == ["run.start", "agent.drift"]
-    drift = events[1].data
-    assert drift["model"] == {"from": "m-1", "to": "m-2"}
-    assert (drift["tools_added"], drift["instructions"]) == (("new",), True)
-    assert {"tools_removed", "tools_changed"}.isdisjoint(drift)
+    drift = events[1]
+    assert (drift.model.from_, drift.model.to) == ("m-1", "m-2")
+    assert (drift.tools_added, drift.instructions) == (("new",), True)
+    assert (drift.tools_removed, drift.tools_changed) == ((), ())
 
 
 async def test_de_121_without_a_listener_it_is_logged(store: Any, bench: Any, box: Any, caplog: Any) -> None:

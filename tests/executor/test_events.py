@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from typing import Any
 
+import msgspec
 import pytest
 
-from lousho_cli.errors import ProviderError, SDKError
+from lousho_cli.core.telling import Teller
+from lousho_cli.domain.heads import Post
+from lousho_cli.domain.messages import user
+from lousho_cli.errors import ProviderError, SDKError, SessionAwaitingApprovalError
+from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.ports.sessions import read_session
 
 
 def stream(stores: Any, model: Any, tools: Any = (), text: Any = "go", **options: Any) -> Any:
@@ -39,22 +47,25 @@ async def test_events_are_numbered_from_0_without_gaps(store: Any, bench: Any, b
 async def test_the_story_of_a_run(store: Any, bench: Any, box: Any) -> None:
     box.tool("book")
     events = [event async for event in stream(store, bench.Model(bench.Calls("book", text="I look."), "done"), box.tools)]
-    told = [event.type for event in events if event.type not in ("step.saved", "input.queued")]
-    assert told == [
+    assert [event.type for event in events] == [
         "run.start",
+        "input.queued",
+        "input.applied",
         "step.start",
         "text.delta",
         "step.done",
+        "step.saved",
         "tool.start",
         "tool.done",
         "step.start",
         "text.delta",
         "step.done",
+        "step.saved",
         "run.done",
     ]
     assert [event.step for event in events if event.type == "step.done"] == [1, 2]
     done = next(event for event in events if event.type == "tool.done")
-    assert (done.data["id"], done.data["name"], done.data["content"], done.step) == ("c1", "book", '"book"', 1)
+    assert (done.id, done.name, done.content, done.step) == ("c1", "book", '"book"', 1)
 
 
 async def test_a_later_run_counts_its_steps_from_1(store: Any, bench: Any) -> None:
@@ -71,8 +82,8 @@ async def test_a_resumed_call_is_told_with_its_name_and_step(store: Any, bench: 
     box.tool("die", die)
     await bench.dies(bench.run(store, bench.Model(bench.Calls("die")), box.tools))
     events = [event async for event in stream(store.again(), bench.Model(None, "done"), box.tools, [])]
-    told = [(event.type, event.data["name"], event.step) for event in events if event.type.startswith("tool.")]
-    assert told == [("tool.start", "die", 1), ("tool.done", "die", 1)]
+    told = [(event.type, event.name, event.step) for event in events if event.type.startswith("tool.")]
+    assert told == [("tool.resume", "die", 1), ("tool.done", "die", 1)]
 
 
 async def test_saved_is_told_only_once_it_is(store: Any, bench: Any, box: Any) -> None:
@@ -96,8 +107,8 @@ async def test_an_approval_is_told_once_it_can_be_decided(store: Any, bench: Any
     box.tool("pay", needs_approval=True)
     events = [event async for event in stream(store, bench.Model(bench.Calls(("pay", {"n": 2}))), box.tools)]
     asked = next(event for event in events if event.type == "approval.requested")
-    assert asked.data["approval"]["args"] == {"n": 2}
-    assert asked.data["approval"]["id"] == (await store.saved()).approval_id
+    assert asked.approval.args == {"n": 2}
+    assert asked.approval.id == (await store.saved()).approval_id == events[-1].approval_id
 
 
 async def test_an_error_comes_out_of_the_iteration_and_of_the_result(store: Any, bench: Any) -> None:
@@ -106,7 +117,9 @@ async def test_an_error_comes_out_of_the_iteration_and_of_the_result(store: Any,
     with pytest.raises(ProviderError):
         async for event in run:
             seen.append(event)
-    assert [event.data["message"] for event in seen if event.type == "error"] == ["down"]
+    assert [event.message for event in seen if event.type == "error"] == ["down"]
+    assert [event.type for event in seen].count("run.done") == 1
+    assert (seen[0].type, seen[-1].type, seen[-1].finish_reason) == ("run.start", "run.done", "error")
     assert [event.seq for event in seen] == list(range(len(seen)))
     with pytest.raises(ProviderError):
         await run.result()
@@ -133,4 +146,135 @@ async def test_a_retry_is_told(store: Any, bench: Any, clock: Any) -> None:
     options = {"clock": clock, "on_model_error": lambda error, count, chance: 1500}
     events = [event async for event in stream(store, model, **options)]
     (retry,) = [event for event in events if event.type == "provider.retry"]
-    assert (retry.data["count"], retry.data["wait_ms"], retry.data["error"]) == (1, 1500, "busy")
+    assert (retry.count, retry.wait_ms, retry.error, retry.step) == (1, 1500, "busy", 1)
+
+
+# Refused, failed, left and aborted
+
+
+async def test_a_run_that_is_refused_is_told_from_its_start_to_its_end(store: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    await bench.paused(store, box, "pay")
+    seen: list[Any] = []
+    with pytest.raises(SessionAwaitingApprovalError):
+        await bench.run(store.again(), bench.Model(), box.tools, "more", on_event=seen.append)
+    assert [event.type for event in seen] == ["run.start", "error", "run.done"]
+    assert (seen[0].run, seen[1].code, seen[2].finish_reason) == (None, "LOUSHO_SESSION_AWAITING_APPROVAL", "error")
+
+
+async def test_an_input_that_has_its_answer_is_told_as_a_run_too(log_stores: Any, bench: Any) -> None:
+    await bench.run(log_stores, bench.Model("done"), input_id="i1")
+    seen: list[Any] = []
+    await bench.run(log_stores.again(), bench.Model(), input_id="i1", on_event=seen.append)
+    assert [event.type for event in seen] == ["run.start", "run.done"]
+    assert (seen[0].run, seen[1].finish_reason, seen[1].outcome) == (1, "stop", "completed")
+
+
+async def test_a_stop_is_told_as_an_end_that_is_to_go_on(log_stores: Any, bench: Any, box: Any) -> None:
+    controller, seen = AbortController(), []
+    box.tool("book", lambda args, ctx: controller.stop())
+    await bench.run(log_stores, bench.Model(bench.Calls("book")), box.tools, signal=controller.signal, on_event=seen.append)
+    assert (seen[-1].type, seen[-1].status, seen[-1].outcome) == ("run.done", "in-progress", None)
+    assert [event.type for event in seen].count("run.done") == 1
+
+
+async def test_a_run_that_serves_another_input_tells_both_runs_from_start_to_end(log_stores: Any, bench: Any, box: Any) -> None:
+    async def leave(args: Any, ctx: Any) -> str:
+        body = [msgspec.to_builtins(user("more"))]
+        await log_stores.log_store.post("s", Post("in-2", "input", "2026-01-01T00:00:00.000Z", body=body))
+        return "left"
+
+    box.tool("leave", leave)
+    seen: list[Any] = []
+    await bench.run(log_stores, bench.Model(bench.Calls("leave"), "one", "two"), box.tools, on_event=seen.append)
+    ends = [(event.type, event.run if event.type == "run.start" else event.finish_reason) for event in seen if event.type[:4] == "run."]
+    assert ends == [("run.start", 1), ("run.done", "stop"), ("run.start", 2), ("run.done", "stop")]
+    assert (seen[0].type, seen[-1].type) == ("run.start", "run.done")
+    assert [event.input_id for event in seen if event.type == "input.applied"][-1] == "in-2"
+    assert [event.seq for event in seen] == list(range(len(seen)))
+
+
+async def test_what_comes_behind_the_end_of_a_run_and_begins_no_other_is_not_told(log_stores: Any, bench: Any, box: Any) -> None:
+    """The last event is the end of the run; what waits behind it stands in the log."""
+    box.tool("pay", needs_approval=True)
+    seen: list[Any] = []
+
+    def listen(event: Any) -> None:
+        seen.append(event.type)
+        if event.type == "approval.requested":
+            body = [msgspec.to_builtins(user("more"))]
+            post = Post("in-2", "input", "2026-01-01T00:00:00.000Z", body=body)
+            asyncio.ensure_future(log_stores.again().log_store.post("s", post))
+
+    await bench.run(log_stores, bench.Model(bench.Calls("pay")), box.tools, on_event=listen)
+    assert (await read_session(log_stores.again().log_store, "s")).waiting == ("in-2",)
+    assert (seen[-1], seen.count("run.done")) == ("run.done", 1)
+
+
+async def test_a_listener_that_fails_stops_nothing_and_misses_nothing(store: Any, bench: Any, box: Any, caplog: Any) -> None:
+    box.tool("book")
+    heard: list[str] = []
+
+    def listen(event: Any) -> None:
+        heard.append(event.type)
+        raise RuntimeError("the screen is gone")
+
+    run = stream(store, bench.Model(bench.Calls("book"), "done"), box.tools, on_event=listen)
+    seen = [event.type async for event in run]
+    assert (await run.result()).text == "done"
+    assert heard == seen
+    assert [record.name for record in caplog.records] == ["lousho"], "it is said once"
+
+
+async def test_a_stream_that_is_left_goes_on_and_is_saved(store: Any, bench: Any, box: Any) -> None:
+    box.tool("book")
+    run = stream(store, bench.Model(bench.Calls("book"), "done"), box.tools)
+    async for event in run:
+        if event.type == "step.start":
+            break
+    assert (await run.result()).text == "done"
+    assert (await store.again().saved()).status == "finished"
+
+
+async def test_a_stream_that_nobody_holds_any_more_goes_on(store: Any, bench: Any, box: Any) -> None:
+    go = asyncio.Event()
+    box.tool("late", lambda args, ctx: go.wait())
+    async for _ in stream(store, bench.Model(bench.Calls("late"), "done"), box.tools):
+        break
+    gc.collect()
+    await bench.until(lambda: box.ran)
+    gc.collect()
+    go.set()
+    async with asyncio.timeout(5):
+        while (saved := await store.again().saved()) is None or saved.status != "finished":
+            await asyncio.sleep(0)
+
+
+async def test_a_stream_is_aborted_and_saved(store: Any, bench: Any, box: Any) -> None:
+    box.tool("late", lambda args, ctx: ctx.signal.wait())
+    run = stream(store, bench.Model(bench.Calls("late")), box.tools)
+    events = []
+    async for event in run:
+        events.append(event.type)
+        if event.type == "tool.start":
+            result = await run.abort()
+    assert (result.finish_reason, result.outcome) == ("aborted", "aborted")
+    assert (await store.again().saved()).finish_reason == "aborted"
+    assert events[-1] == "run.done"
+    assert await run.abort() == result, "it has ended"
+
+
+async def test_a_signal_of_the_callers_own_still_stops_a_stream(store: Any, bench: Any, box: Any) -> None:
+    controller = AbortController()
+    box.tool("book", lambda args, ctx: controller.abort())
+    run = stream(store, bench.Model(bench.Calls("book", "book")), box.tools, signal=controller.signal)
+    assert (await run.result()).outcome == "aborted"
+
+
+async def test_nothing_is_told_where_nobody_listens(store: Any, bench: Any, box: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events cost nothing then."""
+    made: list[Any] = []
+    monkeypatch.setattr(Teller, "of", lambda *args: made.append(args))
+    box.tool("book")
+    assert (await bench.run(store, bench.Model(bench.Calls("book"), "done"), box.tools)).text == "done"
+    assert made == []

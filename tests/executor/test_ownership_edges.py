@@ -276,7 +276,7 @@ async def test_a_cut_between_the_calls_of_a_batch_keeps_what_was_answered(store:
         return "second"
 
     def at(event: Any) -> None:
-        if event.type == "tool.done" and event.data["id"] == "c2":
+        if event.type == "tool.done" and event.id == "c2":
             behind.set()
 
     tools = [function_tool(first), function_tool(second)]

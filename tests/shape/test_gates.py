@@ -35,7 +35,7 @@ def test_imports_point_down() -> None:
 def test_the_top_level_is_what_it_should_be() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     top = {name.split("/")[0] for name in tracked if not name.startswith(".")}
-    assert top == {"pyproject.toml", "lousho_cli", "tests", "completions", "README.md", "CHANGELOG.md"}
+    assert top == {"pyproject.toml", "lousho_cli", "tests", "completions", "docs", "README.md", "CHANGELOG.md"}
 
 
 def test_modules_and_functions_stay_short() -> None:

@@ -13,6 +13,8 @@ from lousho_cli.core.session_ids import approval_log, keeps_only_a_pause
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
+from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.codec import encode_line
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.state import State
 from lousho_cli.ports.sessions import read_session
@@ -122,3 +124,50 @@ async def test_a_session_that_waits_is_no_pause_kept_for_elsewhere(store: Any) -
     assert not keeps_only_a_pause(head)
     assert not keeps_only_a_pause(msgspec.structs.replace(head, id="approval-trip"))
     assert keeps_only_a_pause(msgspec.structs.replace(head, id=approval_log(PENDING.id)))
+
+
+def _checkpoint(step: int, *texts: str) -> Checkpoint:
+    return Checkpoint("trip", (user("go"), *(Message("assistant", text) for text in texts)), step_index=step, agent_id="agent")
+
+
+@pytest.mark.parametrize("saves", [60, pytest.param(1_000, marks=pytest.mark.slow)])
+async def test_case_168_a_thousand_saves_of_a_megabyte_stay_small(tmp_path: Path, saves: int) -> None:
+    store = FileStore(tmp_path / ".lousho", history_limit=5)
+    log, largest = tmp_path / ".lousho/sessions/trip/log.jsonl", 0
+    for number in range(1, saves + 1):
+        await store.checkpoints.save("trip", _checkpoint(number, f"{number:07}" * 150_000))
+        largest = max(largest, log.stat().st_size)
+    assert largest < 20_000_000
+    entries = await store.checkpoints.history("trip")
+    assert [entry.step for entry in entries] == list(range(saves, saves - 5, -1))
+    assert [entry.checkpoint.messages[-1].text[:7] for entry in entries] == [f"{n:07}" for n in range(saves, saves - 5, -1)]
+    loaded = await store.checkpoints.load("trip")
+    assert loaded is not None
+    assert loaded.step_index == saves
+
+
+async def test_what_a_transcript_has_in_common_with_the_one_before_is_kept_once(store: Any) -> None:
+    texts: list[str] = []
+    for number in range(1, 11):
+        texts.append(f"{number}" * 10_000)
+        await store.checkpoints.save("trip", _checkpoint(number, *texts))
+    base = (await store.read("trip", after=9)).batches[0]
+    assert len(encode_line(base)) < 1.5 * sum(map(len, texts))
+    entries = await store.checkpoints.history("trip")
+    assert [len(entry.checkpoint.messages) for entry in entries] == list(range(11, 1, -1))
+    await store.checkpoints.save("trip", _checkpoint(3, *texts[:3]))
+    await store.checkpoints.save("trip", _checkpoint(4, *texts[:3], "otherwise"))
+    entries = await store.checkpoints.history("trip", 3)
+    assert [entry.checkpoint.messages[-1].text for entry in entries] == ["otherwise", texts[2], texts[9]]
+    assert [entry.address for entry in await store.checkpoints.history("trip", 1)] == ["2/4.1"]
+
+
+async def test_saves_that_trim_keep_numbers_and_who_was_asked_before(store: Any) -> None:
+    for number in range(1, 5):
+        await store.checkpoints.save("trip", _checkpoint(2, f"{number}" * 600_000))
+    entries = await store.checkpoints.history("trip")
+    assert [entry.address for entry in entries] == ["1/2.4", "1/2.3", "1/2.2", "1/2.1"]
+    assert [entry.seq for entry in entries] == [4, 3, 2, 1]
+    found = await store.read("trip")
+    assert found.head == 4
+    assert len(found.batches) < 4

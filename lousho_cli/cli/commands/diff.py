@@ -36,7 +36,7 @@ def run(
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
-    store = face.open_store(create=False)
+    store = face.open_to_look()
     compared, points = run_now(lambda: compare(store, a, b, mode=mode))
     codes = [report(face, point.loaded) for point in points]
     face.answer(compared, text=lambda: diff_text(face.out, a, b, compared), quiet=str(compared.diverged_at or ""))

@@ -22,7 +22,7 @@ def run(ctx: typer.Context, session: Session, limit: Limit = None) -> int:
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
-    store = face.open_store(create=False)
+    store = face.open_to_look()
     entries, loaded = run_now(lambda: history(store, session, limit))
     code = report(face, loaded) if loaded is not None else Exit.DONE
     if loaded is None:

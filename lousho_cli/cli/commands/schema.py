@@ -12,6 +12,7 @@ from lousho_cli.cli.face import face_of
 EXAMPLES = (
     "lousho schema agent      what an agent file may hold, with the defaults",
     "lousho schema list       the data of: lousho list --json",
+    "lousho schema event      a line of: lousho run --output ndjson, by its type",
     "lousho schema            the names there are",
 )
 

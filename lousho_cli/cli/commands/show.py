@@ -28,7 +28,7 @@ def run(
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
-    store = face.open_store(create=False)
+    store = face.open_to_look()
     shown, loaded = run_now(lambda: show(store, session))
     code = report(face, loaded)
     whole = content or face.out.terminal

@@ -8,10 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lousho_cli.cli.face import Face
 from lousho_cli.cli.own_stdout import own_stdout
+from lousho_cli.cli.render.logged import saying_what_is_logged
+
+if TYPE_CHECKING:
+    from lousho_cli.domain import events as e
+    from lousho_cli.domain.events import Event
 
 ARGUMENTS_WIDTH = 200
 """Characters of a call's arguments that a line shows."""
@@ -27,7 +32,8 @@ def showing(face: Face, output: str) -> Iterator[RunView]:
     with own_stdout(face.out):
         view = RunView(face, output)
         try:
-            yield view
+            with saying_what_is_logged(view.warn):
+                yield view
         except BaseException:
             view.stop()
             raise
@@ -52,16 +58,16 @@ class RunView:
         self._pieces: list[str] = []
         self._shown = ""
         self._middle_of_line = False
-        self._asked: dict[int, str] = {}
+        self._asked: dict[tuple[tuple[str, ...], int | None], str] = {}
         self._tokens = 0
         self._step: int | None = None
         self._asking = False
-        self._running: dict[str, str] = {}
+        self._running: dict[tuple[str, ...], str] = {}
         self._spinner: AbstractContextManager[Any] | None = None
         self._progress: Any = None
         self._broken: OSError | None = None
 
-    def on_event(self, event: Any) -> None:
+    def on_event(self, event: Event) -> None:
         """Shows one event. Never raises: what can not be shown must not stop what runs."""
         if self._broken is not None:
             return
@@ -83,6 +89,15 @@ class RunView:
         self._rest()
         self._face.err.note(text)
 
+    def warn(self, text: str) -> None:
+        """Something the person should know; what goes on is shown below it. Never raises, as ``on_event``."""
+        try:
+            self._rest()
+            self._face.err.warning(text)
+            self._spin()
+        except OSError as error:
+            self._broken = error
+
     def stop(self) -> None:
         """Ends the showing on the way out of an error."""
         try:
@@ -99,56 +114,54 @@ class RunView:
 
     # What each event shows
 
-    def step_start(self, event: Any) -> None:
-        self._step, self._asking, self._pieces = event.step, True, []
-        self._spin()
+    def step_start(self, event: Event) -> None:
+        if not event.path:
+            self._step, self._asking, self._pieces = event.step, True, []
+            self._spin()
 
-    def text_delta(self, event: Any) -> None:
-        if self._live:
+    def text_delta(self, event: e.TextDelta) -> None:
+        if self._live and not event.path:  # what a sub-agent says is for its lead
             self._rest()
-            self._face.out.piece(event.data["text"])
-            self._pieces.append(event.data["text"])
-            self._middle_of_line = not event.data["text"].endswith("\n")
+            self._face.out.piece(event.text)
+            self._pieces.append(event.text)
+            self._middle_of_line = not event.text.endswith("\n")
 
-    def step_done(self, event: Any) -> None:
+    def step_done(self, event: e.StepDone) -> None:
         self._end_line()
-        used = event.data.get("usage") or {}
-        self._tokens += (used.get("input_tokens") or 0) + (used.get("output_tokens") or 0)
-        names = [call["name"] for call in event.data["tool_calls"]]
-        self._asked[event.step] = f"calls {', '.join(names)}" if names else "answer"
-        self._shown, self._pieces, self._asking = "".join(self._pieces), [], False
+        if event.usage is not None:
+            self._tokens += (event.usage.input_tokens or 0) + (event.usage.output_tokens or 0)
+        names = [call.name for call in event.tool_calls]
+        self._asked[event.path, event.step] = f"calls {', '.join(names)}" if names else "answer"
+        if not event.path:
+            self._shown, self._pieces, self._asking = "".join(self._pieces), [], False
         self._spin()
 
-    def step_saved(self, event: Any) -> None:
-        step = event.step
-        if step is not None and step in self._asked:
-            self._note(f"step {step} saved: {self._asked.pop(step)}")
+    def step_saved(self, event: e.StepSaved) -> None:
+        asked = self._asked.pop((event.path, event.step), None)
+        if asked is not None:
+            self._note(f"{_whose(event)}step {event.step} saved: {asked}")
 
-    def tool_start(self, event: Any) -> None:
-        self._step = event.step
-        self._running[event.data["id"]] = event.data.get("name") or event.data["id"]
+    def tool_start(self, event: e.ToolStart | e.ToolResume) -> None:
+        if not event.path:
+            self._step = event.step
+        self._running[(*event.path, event.id)] = event.name
         self._spin()
 
-    def tool_done(self, event: Any) -> None:
-        self._running.pop(event.data["id"], None)
+    def tool_done(self, event: e.ToolDone) -> None:
+        self._running.pop((*event.path, event.id), None)
         self._spin()
 
-    def tool_error(self, event: Any) -> None:
-        self._running.pop(event.data["id"], None)
-        self._note(f"step {event.step}: {_went_wrong(event.data['content'])}: {event.data.get('name') or event.data['id']}")
+    def tool_error(self, event: e.ToolError) -> None:
+        self._running.pop((*event.path, event.id), None)
+        self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content)}: {event.name}")
 
-    def retry(self, event: Any) -> None:
-        data = event.data
-        self._note(f"the model call failed: {data['error']}; retry {data['count']} in {data['wait_ms'] / 1000:g} s")
+    def retry(self, event: e.ProviderRetry) -> None:
+        self._note(f"{_whose(event)}the model call failed: {event.error}; retry {event.count} in {event.wait_ms / 1000:g} s")
 
-    def warning(self, event: Any) -> None:
-        self._rest()
-        self._face.err.warning(event.data["text"])
-        self._spin()
-
-    def run_done(self, event: Any) -> None:
-        self._asking, self._running = False, {}
-        self._spin()
+    def run_done(self, event: e.RunDone) -> None:
+        if not event.path:
+            self._asking, self._running = False, {}
+            self._spin()
 
     def _note(self, text: str) -> None:
         """A line, and on below it with what is going on."""
@@ -186,6 +199,11 @@ class RunView:
             self._face.out.flush()
 
 
+def _whose(event: Event) -> str:
+    """The sub-agent that an event is of, before what is said of it."""
+    return "".join(f"{name}: " for name in event.path)
+
+
 def _went_wrong(content: str) -> str:
     """What became of a call whose result is an error, in a word or two."""
     try:
@@ -201,10 +219,9 @@ _SHOWN: dict[str, Any] = {
     "step.done": RunView.step_done,
     "step.saved": RunView.step_saved,
     "tool.start": RunView.tool_start,
+    "tool.resume": RunView.tool_start,
     "tool.done": RunView.tool_done,
     "tool.error": RunView.tool_error,
     "provider.retry": RunView.retry,
-    "agent.drift": RunView.warning,
-    "warning": RunView.warning,
     "run.done": RunView.run_done,
 }

@@ -14,14 +14,23 @@ def transcript(out: Output, shown: Any, *, content: bool) -> None:
         content: whether texts, arguments, results and state are shown, or only how long they are.
     """
     _head(out, shown)
-    for number, message in enumerate(shown.messages, 1):
+    _messages(out, shown.messages, content=content)
+    for child in shown.subagents:
         out.line()
-        _message(out, number, message, content=content)
+        ended = child.outcome or child.status
+        out.line(f"sub-agent {' > '.join(child.path)} ({'/'.join(child.calls)}): {ended}, {child.finish_reason}, step {child.step}", "bold")
+        _messages(out, child.messages, content=content)
     if shown.business_state is not None:
         out.line()
         state = json_text(shown.business_state)
         out.line("state", "bold")
         out.line(f"  {state}" if content else f"  {len(state)} characters")
+
+
+def _messages(out: Output, messages: Any, *, content: bool) -> None:
+    for number, message in enumerate(messages, 1):
+        out.line()
+        _message(out, number, message, content=content)
 
 
 def _head(out: Output, shown: Any) -> None:
@@ -34,7 +43,7 @@ def _head(out: Output, shown: Any) -> None:
         ("usage", _usage(shown.usage)),
         ("tools", ", ".join(shown.tools) or "-"),
         ("fingerprint", shown.fingerprint.hash if shown.fingerprint else "-"),
-        ("saved", f"{shown.updated_at}, seq {shown.seq}"),
+        ("saved", f"{shown.updated_at or '-'}, seq {shown.seq}"),
     ]
     if shown.error:
         rows.append(("error", shown.error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -115,15 +116,27 @@ def sync_now(claim: FileClaim) -> None:
         claim.synced = upto
 
 
-def close_log(claim: FileClaim) -> None:
-    """Waits for the syncs that still run and syncs what is left, before the claim is given back.
-
-    Raises:
-        StorageError: what was written last is perhaps not durable.
-    """
+def settle(claim: FileClaim) -> None:
+    """Waits for the syncs that still run."""
     if claim.syncing:
         from concurrent.futures import wait
 
         wait(tuple(claim.syncing))
-    if claim.failure is None and not claim.lost:
-        sync_now(claim)
+
+
+def close_log(claim: FileClaim) -> None:
+    """Waits for the syncs that still run and syncs what is left, before the claim is given back.
+
+    What an earlier owner wrote last and nobody is known to have synced is left over too: then all of the log is
+    on the disk, and the owner file says so to who reads it.
+
+    Raises:
+        StorageError: what was written last is perhaps not durable.
+    """
+    settle(claim)
+    if claim.failure is not None or claim.lost:
+        return
+    if claim.log_file < 0 and claim.synced < claim.head:
+        with suppress(FileNotFoundError):  # it was deleted just now
+            claim.log_file = open_file(f"{claim.folder}/{LOG}", os.O_RDONLY)
+    sync_now(claim)

@@ -23,6 +23,7 @@ from lousho_cli.stores.file import owner_files as owners
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.layout import Layout, storage_error
 from lousho_cli.stores.file.scan import Scan
+from lousho_cli.stores.locks import lock_is_free
 
 _TRIES = 100
 _ASIDE = re.compile(r"\.claim-.*\.tmp|.*\.([0-9]+)\.tmp")
@@ -96,7 +97,7 @@ def _sweep(folder: str, epoch: int) -> None:
     """Removes what earlier owners and claimers were writing aside when they died."""
     for name in os.listdir(folder):
         aside = _ASIDE.fullmatch(name)
-        if aside and (int(aside[1]) < epoch if aside[1] else owners.lock_is_free(f"{folder}/{name}")):
+        if aside and (int(aside[1]) < epoch if aside[1] else lock_is_free(f"{folder}/{name}")):
             _unlink(f"{folder}/{name}")
 
 
@@ -151,7 +152,7 @@ def give_back(claim: FileClaim, wake_at: str | None) -> None:
 
 def _mark(claim: FileClaim, wake_at: str | None) -> None:
     try:
-        owners.mark_released(claim.owner_file, claim.record, wake_at)
+        owners.mark_released(claim.owner_file, claim.record, wake_at, claim.synced)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
             raise

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from lousho_cli.errors import OwnershipLostError, StorageError
 from lousho_cli.stores.file.layout import storage_error
-from lousho_cli.stores.file.machine import steady
 from lousho_cli.stores.file.owner_files import OwnerRecord, path_of
 from lousho_cli.stores.file.scan import Position
+from lousho_cli.stores.machine import steady
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -6,40 +6,18 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from lousho_cli.core.versions import damaged_records, newer_version
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.file import heads, inbox, snapshots
 from lousho_cli.stores.file.layout import HEAD, INBOX, LOG, SNAPSHOT, Layout, id_of
 from lousho_cli.stores.file.reading import LogReader, require_any
 from lousho_cli.stores.file.scan import Scan
+from lousho_cli.stores.findings import Finding
 
 if TYPE_CHECKING:
     from lousho_cli.stores.file.store import FileStore
 
-SERIOUS = frozenset({"hole", "version", "unreadable"})
-"""Kinds after which a session can not be written to; the others are what an ordinary crash leaves."""
-
 _OURS = re.compile(r"owner\.[1-9][0-9]*\.json|log\.damaged-[1-9][0-9]*\.jsonl|snapshot\.json|head\.json|log\.jsonl|inbox")
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One thing found.
-
-    kind: ``void`` (a line of an owner that had been replaced, or that was never acknowledged), ``torn`` (a line
-    that is not whole), ``hole`` (damage), ``version``, ``cache`` (a head or snapshot of no use), ``stray`` (a file
-    that is not ours), ``unreadable``. seq: where in the log, None when it has none.
-    """
-
-    session: str
-    kind: str
-    seq: int | None
-    detail: str
-
-    @property
-    def serious(self) -> bool:
-        return self.kind in SERIOUS
 
 
 async def check(store: FileStore) -> list[Finding]:

@@ -13,8 +13,8 @@ from functools import cache
 from weakref import WeakKeyDictionary
 
 from lousho_cli.stores.file.file_claim import FileClaim
-from lousho_cli.stores.file.machine import steady
 from lousho_cli.stores.file.owner_files import epochs_in
+from lousho_cli.stores.machine import steady
 
 
 class Keeper:

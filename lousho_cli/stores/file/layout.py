@@ -16,7 +16,7 @@ import re
 import stat
 from pathlib import Path
 
-from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.core.session_ids import check_session_id, escaped
 from lousho_cli.errors import ConfigurationError, NotAStoreError, StorageError
 
 LOG, SNAPSHOT, HEAD, INBOX = "log.jsonl", "snapshot.json", "head.json", "inbox"
@@ -30,10 +30,9 @@ def name_of(session_id: str) -> str:
 
     ``Trip`` is ``^trip``. Where that gets too long, the capitals are a bit mask behind ``^^``.
     """
-    check_session_id(session_id)
-    escaped = re.sub(r"[A-Z]", lambda found: "^" + found[0].lower(), session_id)
-    if len(escaped) <= _MAX_PLAIN:
-        return escaped
+    name = escaped(check_session_id(session_id))
+    if len(name) <= _MAX_PLAIN:
+        return name
     mask = int("".join("1" if char.isupper() else "0" for char in session_id), 2)
     return f"{session_id.lower()}^^{mask:x}"
 

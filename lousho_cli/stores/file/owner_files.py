@@ -17,14 +17,15 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.times import stamp
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Owner
 from lousho_cli.stores.file.layout import open_file, read_file, write_all
-from lousho_cli.stores.file.machine import boot_id, machine_id
+from lousho_cli.stores.locks import lock_is_free
+from lousho_cli.stores.machine import boot_id, machine_id
 
 _NAME = re.compile(r"owner\.([1-9][0-9]*)\.json")
 _SIZE = 1024  # written in place when given back, so that the length never changes
 
 
 class OwnerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an owner file says."""
+    """What an owner file says. ``synced``: how far the log was on the disk when it was given back."""
 
     host: str = "an unknown host"
     machine: str = ""
@@ -34,6 +35,7 @@ class OwnerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     ttl_ms: int = DEFAULT_TTL_MS
     released: bool = False
     wake_at: str | None = None
+    synced: int = 0
 
 
 _decoder = msgspec.json.Decoder(OwnerRecord)
@@ -71,9 +73,9 @@ def create_locked(path: str, record: OwnerRecord) -> int:
     return file
 
 
-def mark_released(file: int, record: OwnerRecord, wake_at: str | None) -> None:
+def mark_released(file: int, record: OwnerRecord, wake_at: str | None, synced: int) -> None:
     """Says in place that the session was given back."""
-    given_back = msgspec.structs.replace(record, released=True, wake_at=wake_at)
+    given_back = msgspec.structs.replace(record, released=True, wake_at=wake_at, synced=synced)
     os.pwrite(file, encode_value(given_back).ljust(_SIZE) + b"\n", 0)
 
 
@@ -88,6 +90,17 @@ def read_record(path: str) -> OwnerRecord | None:
         return OwnerRecord()
 
 
+def synced_by_owner(folder: str) -> int:
+    """How far the log was on the disk when its last owner gave it back; 0 where it is not known to have.
+
+    Raises:
+        OSError: the folder can not be read.
+    """
+    epochs = epochs_in(folder)
+    record = read_record(path_of(folder, epochs[-1])) if epochs else None
+    return record.synced if record is not None and record.released else 0
+
+
 def proven_gone(path: str, record: OwnerRecord) -> bool:
     """Whether the owner gave back, or is dead for certain: its lock is free, or its machine started anew."""
     if record.released:
@@ -95,22 +108,6 @@ def proven_gone(path: str, record: OwnerRecord) -> bool:
     if record.machine != machine_id():
         return False
     return record.boot != boot_id() or lock_is_free(path)
-
-
-def lock_is_free(path: str) -> bool:
-    """Whether no living process of this machine holds the file; so too when it is gone."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    try:
-        # Shared, so that two who ask at once do not take each other for the owner.
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(file)
 
 
 def expired(mtime_ns: int, ttl_ms: int, now_ns: int) -> bool:

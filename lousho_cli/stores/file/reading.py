@@ -7,14 +7,16 @@ so a log that was trimmed, repaired or put back from a copy is simply read from 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import msgspec
 
 from lousho_cli.domain.codec import LINE_BEGINS
 from lousho_cli.domain.records import Batch
-from lousho_cli.errors import StorageError
+from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import LogRead
 from lousho_cli.stores.file.layout import Layout, open_to_read, read_from, storage_error
+from lousho_cli.stores.file.owner_files import synced_by_owner
 from lousho_cli.stores.file.scan import MARK_BYTES, START, Position, Scan, mark_of, scan
 
 
@@ -36,7 +38,15 @@ class LogReader:
         if found is None or found.start.head > after or found.size != self.size(log_id):
             place = self._places.get(log_id, START)
             found = self.scan(log_id, place if place.head <= after else START)
-        return LogRead(behind(found, after), found.head, found.epoch, tuple(found.holes))
+        return LogRead(behind(found, after), found.head, found.epoch, tuple(found.holes), self._synced(log_id, found))
+
+    def _synced(self, log_id: str, found: Scan) -> int | None:
+        """How far a log is known to be on the disk, None for all of it: its lines say it, and the owner that gave it back."""
+        synced = found.synced
+        if synced < found.head:
+            with suppress(OSError):
+                synced = max(synced, synced_by_owner(self._layout.folder(log_id)))
+        return synced if synced < found.head else None
 
     def scan(self, log_id: str, start: Position = START) -> Scan:
         """Scans a log from ``start``, or from its beginning where that place is no longer good.
@@ -57,6 +67,18 @@ class LogReader:
         """Scans what this process has not read yet."""
         return self.scan(log_id, self._places.get(log_id, START))
 
+    def require_any(self, log_id: str, found: Scan) -> None:
+        """Refuses a log of which nothing can be read, as the function below does.
+
+        Raises:
+            DamagedLogError, StorageError: it is such a log, or can not be read.
+        """
+        path = self._layout.log(log_id)
+        try:
+            require_any(found, path)
+        except OSError as error:
+            raise storage_error(path, error) from error
+
     def keep(self, log_id: str, found: Scan) -> None:
         """Keeps a scan for the read that follows at once."""
         self._kept[log_id] = found
@@ -72,13 +94,18 @@ class LogReader:
 
     def size(self, log_id: str) -> int:
         """The length of a log in bytes, 0 when there is none."""
+        return self.stamp(log_id)[1]
+
+    def stamp(self, log_id: str) -> tuple[int, int]:
+        """Which file a log is, and its length in bytes: another pair once it was written to, trimmed or repaired."""
         path = self._layout.log(log_id)
         try:
-            return os.stat(path).st_size
+            info = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
-            return 0
+            return 0, 0
         except OSError as error:
             raise storage_error(path, error) from error
+        return info.st_ino, info.st_size
 
 
 def scan_file(path: str, start: Position) -> tuple[Scan, Position | None]:
@@ -140,18 +167,28 @@ def require_any(found: Scan, path: str) -> None:
     Such a line was never acknowledged, so there is no session yet.
 
     Raises:
-        StorageError: it is such a log.
+        DamagedLogError: it is such a log.
         OSError: it can not be read.
     """
     if found.size and not found.head and not (len(found.voids) == 1 and _begins_as_ours(path)):
-        raise StorageError(f"{path}: no valid record in {found.size} bytes")
+        raise DamagedLogError(f"{path}: no valid record in {found.size} bytes", hint="See what is there with: lousho fsck")
+
+
+_FIRST = LINE_BEGINS + b'????????","seq":1,'
 
 
 def _begins_as_ours(path: str) -> bool:
-    """Whether a file begins as a line of a log does, or as what a power cut may leave of one: nothing but NUL."""
+    """Whether a file begins as the first line of a log does, or as what a power cut may leave of one: with NULs in it.
+
+    A line that begins a log at a higher seq is the base of one that was trimmed. It was durable before it had its
+    name, so it is not torn but damaged.
+    """
     file = open_to_read(path)
     try:
         data = os.pread(file, MARK_BYTES, 0)
     finally:
         os.close(file)
-    return data[: len(LINE_BEGINS)] == LINE_BEGINS[: len(data)] or not data.strip(b"\0")
+    begins = data.partition(b"\0")[0]
+    if not begins:
+        return not data.strip(b"\0")
+    return all(wanted in (b"?"[0], byte) for wanted, byte in zip(_FIRST, begins, strict=False))

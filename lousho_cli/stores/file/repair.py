@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from lousho_cli.core.versions import damaged_records, require_known
+from lousho_cli.core.versions import require_known
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import encode_line
-from lousho_cli.domain.times import stamp
 from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Hole
 from lousho_cli.stores.file.claims import give_back, take
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.layout import HEAD, SNAPSHOT, storage_error, sync_folder, write_new
 from lousho_cli.stores.file.reading import LogReader, require_any
+from lousho_cli.stores.mending import damage_of, mended
 
 if TYPE_CHECKING:
     from lousho_cli.stores.file.store import FileStore
-
-NOTE_KIND = "repaired"
 
 
 async def repair(store: FileStore, session_id: str) -> str | None:
@@ -48,9 +42,7 @@ async def repair(store: FileStore, session_id: str) -> str | None:
         path = layout.log(session_id)
         require_any(found, path)
         require_known(session_id, found.batches)
-        unreadable = dict(damaged_records(found.batches))
-        damage = sorted([*found.holes, *(Hole(seq, seq, why) for seq, why in unreadable.items())], key=lambda hole: hole.first)
-        kept = [batch for batch in found.batches if batch.seq not in unreadable]
+        kept, damage = damage_of(found.batches, found.holes)
         if not kept:
             raise StorageError(f"{path} holds no record that can be read")
         return _replace(claim, kept, damage, path) if damage else None
@@ -62,8 +54,7 @@ def _replace(claim: FileClaim, batches: list[r.Batch], damage: list[Hole], path:
     new = f"{path}.{claim.epoch}.tmp"
     try:
         kept = _keep(path)
-        kept_lines = list(_dense(batches))
-        kept_lines.append(_note(claim, damage, os.path.basename(kept), kept_lines[-1].seq + 1))
+        kept_lines = mended(batches, damage, claim.epoch, claim.host, os.path.basename(kept))
         write_new(new, b"".join(map(encode_line, kept_lines)), sync=True)
         for cache in (HEAD, SNAPSHOT):
             if os.path.lexists(f"{claim.folder}/{cache}"):
@@ -88,18 +79,3 @@ def _keep(path: str) -> str:
             continue
         return name
     raise AssertionError("unreachable")
-
-
-def _dense(batches: list[r.Batch]) -> Iterable[r.Batch]:
-    """The batches numbered without a gap. Those before the first gap are the same; everything is synced."""
-    first = batches[0]
-    start = first.seq if any(isinstance(record, r.Base) for record in first.records) else 1
-    for seq, batch in enumerate(batches, start):
-        yield batch if batch.seq == seq else msgspec.structs.replace(batch, seq=seq, sync=None)
-
-
-def _note(claim: FileClaim, holes: list[Hole], kept: str, seq: int) -> r.Batch:
-    lost = ", ".join(f"{hole.first} to {hole.last}" for hole in holes)
-    text = f"Records {lost} were damaged and are missing; the log as it was is kept as {kept}."
-    now = stamp(datetime.now(UTC))
-    return r.Batch(seq, claim.epoch, now, (r.Claimed(claim.host), r.Note(NOTE_KIND, text)))

@@ -16,8 +16,9 @@ import zlib
 
 import msgspec
 
+from lousho_cli.core.trimming import has_base
 from lousho_cli.domain.codec import decode_line
-from lousho_cli.domain.records import Base, Batch
+from lousho_cli.domain.records import Batch
 from lousho_cli.ports.log_store import Hole
 
 MARK_BYTES = 4096
@@ -126,7 +127,7 @@ def _place(found: Scan, batch: Batch, begin: int) -> str:
             return "its seq was taken before"
         _take_back(found, batch.seq)
         return ""
-    if not found.batches and found.start.head == 0 and any(isinstance(record, Base) for record in batch.records):
+    if not found.batches and found.start.head == 0 and has_base(batch):
         return ""
     first = found.head + 1
     if batch.seq == first:

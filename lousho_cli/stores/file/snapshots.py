@@ -10,10 +10,10 @@ import msgspec
 from lousho_cli.domain.state import State
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.layout import LOG, SNAPSHOT, read_file
-from lousho_cli.stores.file.machine import steady
 from lousho_cli.stores.file.reading import position_behind
 from lousho_cli.stores.file.scan import Position, Scan
 from lousho_cli.stores.file.sealed import replace_sealed, unseal
+from lousho_cli.stores.machine import steady
 
 
 class SnapshotFile(msgspec.Struct, frozen=True):

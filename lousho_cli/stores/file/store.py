@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
 from lousho_cli.core.lease import check_ttl
+from lousho_cli.core.trimming import has_base, require_base
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
 from lousho_cli.errors import SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
-from lousho_cli.stores.file import append, claims, deleting, heads, inbox, snapshots
+from lousho_cli.stores.file import append, claims, deleting, heads, inbox, snapshots, trimming
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.keeper import keeper
 from lousho_cli.stores.file.layout import Layout, storage_error
@@ -132,6 +133,16 @@ class FileStore:
     def _load_snapshot(self, log_id: str) -> tuple[State, Scan] | None:
         return snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
 
+    async def trim(self, claim: Claim, base: Batch) -> None:
+        mine = _own(claim)
+        mine.require()
+        if not mine.begun and base.seq not in (mine.head, mine.head + 1):
+            self._catch_up(mine)
+        require_base(mine.log_id, base, mine.head, mine.epoch)
+        self._drop(mine.log_id)
+        trimming.replace(mine, base)
+        self._reader.forget(mine.log_id)
+
     async def delete(self, log_id: str) -> bool:
         if not deleting.has_folder(self.layout, log_id):
             return False
@@ -161,12 +172,14 @@ class FileStore:
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> FileClaim:
         check_ttl(ttl_ms)
         self.layout.check()
+        seen = self._reader.stamp(log_id)
         state, found = self._read_for_claim(log_id)
         mine = claims.take(self.layout, log_id, host, ttl_ms, found.epoch)
         try:
-            if self._reader.size(log_id) != found.size:
+            if self._reader.stamp(log_id) != seen:
                 state, found = self._read_for_claim(log_id)
             claims.require_writable(log_id, found)
+            self._reader.require_any(log_id, found)
         except BaseException:
             claims.give_back(mine, None)
             raise
@@ -195,6 +208,9 @@ class FileStore:
         claim.bytes_since_snapshot = found.size - found.start.offset
         if found.start != START:
             claim.snapshot_size = snapshots.size(claim.folder)
+        elif found.batches and has_base(found.batches[0]):
+            claim.snapshot_size = found.ends[0]
+            claim.bytes_since_snapshot -= found.ends[0]
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
         mine = _own(claim)

@@ -46,6 +46,32 @@ async def test_each_line_says_how_far_the_log_was_synced(store: FileStore, place
     assert last.sync == 6  # what line 7 said: nobody wrote down that line 7 itself was synced
 
 
+async def test_a_reader_knows_what_is_on_the_disk_from_the_next_line_or_who_gave_the_log_back(
+    store: FileStore, place: Path, batch: MakeBatch
+) -> None:
+    claim, reader = await store.claim("trip", "here"), FileStore(place)
+    known: list[int | None] = []
+
+    async def look() -> None:
+        known.append((await reader.read("trip")).synced)
+
+    await store.append(claim, [batch(1)])
+    await look()  # synced, and nothing that others can read says so
+    await store.append(claim, [batch(2)], durable=False)
+    await look()
+    await store.append(claim, [batch(3)])
+    await look()
+    await store.append(claim, [batch(4)], durable=False)
+    await look()
+    await store.release(claim)
+    await look()
+    again = await store.claim("trip", "there")
+    await look()  # the new owner has said nothing yet, and the word of the old one went with its file
+    await store.release(again)
+    await look()
+    assert known == [0, 1, 1, 3, None, 3, None]
+
+
 async def test_the_first_line_of_an_epoch_closes_a_torn_one(store: FileStore, place: Path, batch: MakeBatch) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1), batch(2)])

@@ -19,7 +19,7 @@ import pytest
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import DamagedLogError, OwnershipLostError, SessionBusyError, StorageError
-from lousho_cli.stores.file import machine
+from lousho_cli.stores import machine
 from lousho_cli.stores.file.keeper import renew
 from lousho_cli.stores.file.owner_files import OwnerRecord, create_locked
 from lousho_cli.stores.file.store import FileStore

@@ -1,0 +1,88 @@
+"""Ending a run before it has its answer: aborted, out of time, over a budget, stopped by a guardrail. Every open call gets a result."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from lousho_cli.core import tool_errors
+from lousho_cli.core.effects import AgentFacts, Effect, Live, Rest, Throw, Write
+from lousho_cli.core.limits import spent
+from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.session import OpenTurn, Session
+from lousho_cli.domain.stops import Spent, Tripped
+from lousho_cli.domain.texts import BLOCKED_TOOL_RESULT, OVER_BUDGET_TOOL_RESULT
+from lousho_cli.domain.times import ms_between
+
+
+def settled(
+    session: Session, outcome: r.Outcome, error: str | None = None, code: str | None = None, also: tuple[str, ...] = ()
+) -> tuple[r.InputSettled, ...]:
+    """The end of every input this run answers, and of those in ``also``."""
+    ids = tuple(dict.fromkeys((*(session.active or (session.run.input_id,)), *also)))
+    return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
+
+
+def spent_before(turn: OpenTurn, session: Session, agent: AgentFacts) -> Spent | None:
+    """The limit that the answer asking for this turn's calls came to; None once one of them has begun."""
+    begun = turn.started or turn.results or turn.done or turn.asked
+    return None if begun or agent.limits is None else spent(session.usage, agent.limits)
+
+
+def halt(
+    session: Session, agent: AgentFacts, stop: Tripped | Spent, ends: tuple[r.Record, ...] = (), blocked: ToolCall | None = None
+) -> tuple[Effect, ...]:
+    """Ends the run here: calls that are open get results that say so. Where its caller wants an error, nothing is recorded.
+
+    Args:
+        blocked: the call that a guardrail stopped it at.
+    """
+    over = isinstance(stop, Spent)
+    if over and agent.limits is not None and agent.limits.on_exceeded == "throw":
+        return (Throw(stop),)
+    text = OVER_BUDGET_TOOL_RESULT if over else BLOCKED_TOOL_RESULT
+    started = session.turn.started if session.turn else {}
+    results = []
+    for call in session.pending:
+        if blocked is not None and call.id == blocked.id and isinstance(stop, Tripped):
+            results.append(r.ToolFinished(call.id, tool_errors.denied(call, stop.reason), is_error=True))
+        elif call.id in started:
+            results.append(cut(call, agent))
+        else:
+            results.append(r.ToolFinished(call.id, tool_errors.not_run(call, text), is_error=True))
+    mark = r.Mark(session.step, "finished", "budget-exceeded" if over else "guardrail", stop=stop)
+    return (Write((*results, mark, *(ends or settled(session, "completed")))),)
+
+
+def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
+    """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended."""
+    if session.outcome is not None or session.ended:
+        return (Rest(),)
+    open_calls = [call for call in session.pending if call.id not in live.in_flight]
+    started = session.turn.started.keys() - session.children.keys() if session.turn else ()
+    cancelled = tuple(cut(call, agent) if call.id in started else cancel(call) for call in open_calls)
+    if live.in_flight:
+        return (Write(cancelled),) if cancelled else ()
+    # A model call that was cut short was paid for, so its step counts.
+    step = session.step + live.calling_model
+    if reason == "aborted":
+        return (Write((*cancelled, r.Mark(step, "in-progress", reason, stop=live.why), *settled(session, "aborted"))),)
+    stop = _late_by(session, agent, live)
+    return (Write((*cancelled, r.Mark(step, "finished", reason, stop=stop), *settled(session, "completed"))),)
+
+
+def _late_by(session: Session, agent: AgentFacts, live: Live) -> Spent | None:
+    if agent.max_duration_ms is None or session.run.deadline is None:
+        return None
+    over = max(ms_between(session.run.deadline, live.now), 0)
+    return Spent("max_duration_ms", agent.max_duration_ms + over, agent.max_duration_ms)
+
+
+def cancel(call: ToolCall) -> r.ToolFinished:
+    """The result of a call that an abort kept from running, or from being waited for."""
+    return r.ToolFinished(call.id, tool_errors.cancelled(call), is_error=True)
+
+
+def cut(call: ToolCall, agent: AgentFacts) -> r.ToolFinished:
+    """The result of a call that somebody who is gone had started: nobody knows how it ended."""
+    return r.ToolFinished(call.id, tool_errors.interrupted(call, agent.policy.interrupted_result), is_error=True)

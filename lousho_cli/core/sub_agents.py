@@ -1,0 +1,36 @@
+"""Which calls start sub-agents, and what a sub-agent waits for as its lead sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.messages import ToolCall
+
+
+def facts_of(tool: Any) -> Any | None:
+    """The ``AgentFacts`` of the sub-agent that a tool's calls start, None for any other tool."""
+    return getattr(tool, "facts", None)
+
+
+def goes_on_within(tool: Any) -> bool:
+    """Whether a call that was started goes on where it stopped, instead of counting as cut."""
+    return facts_of(tool) is not None
+
+
+def wait_of_lead(call: ToolCall, wait: PendingApproval) -> PendingApproval:
+    """What a sub-agent waits for, as its lead waits for it."""
+    return msgspec.structs.replace(wait, path=(call.name, *wait.path), calls=(call.id, *wait.calls))
+
+
+def tools_at(tools: Mapping[str, Any], wait: PendingApproval) -> Mapping[str, Any]:
+    """The tools of the agent, at whatever depth, whose call waits; none where an agent on the way is gone."""
+    for name in wait.path:
+        facts = facts_of(tools.get(name))
+        if facts is None:
+            return {}
+        tools = facts.tools
+    return tools

@@ -1,0 +1,110 @@
+"""Who may write a log: taking it, giving it back, and whose it is. Each within one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime
+from typing import Any
+
+from lousho_cli.domain.times import stamp
+from lousho_cli.errors import SessionBusyError
+from lousho_cli.ports.log_store import Owner
+from lousho_cli.stores.sqlite.keys import first_key, last_key
+from lousho_cli.stores.sqlite.presence import Presence, is_gone, now_ms
+from lousho_cli.stores.sqlite.sqlite_claim import Held, SqliteClaim
+
+OWNER = """SELECT logs.host, logs.since, logs.epoch, logs.ttl_ms, owners.token, owners.pid, owners.boot, owners.renewed_ms
+    FROM logs JOIN owners ON owners.token = logs.owner WHERE logs.id = ?"""
+
+_NOTE_SYNCED = "UPDATE logs SET synced = ? WHERE no = ? AND owner = ? AND epoch = ?"
+OWNED = "SELECT 1 FROM logs WHERE no = ? AND owner = ? AND epoch = ?"
+
+
+def number_of(connection: sqlite3.Connection, log_id: str) -> int:
+    """The number of a log, a new one where the id was never seen."""
+    rows = connection.execute("SELECT no FROM logs WHERE id = ?", (log_id,)).fetchall()
+    if rows:
+        return int(rows[0][0])
+    number = connection.execute("INSERT INTO logs (id) VALUES (?)", (log_id,)).lastrowid
+    assert number is not None
+    return number
+
+
+def take(connection: sqlite3.Connection, path: str, presence: Presence, log_id: str, host: str, ttl_ms: int) -> Held:
+    """Makes this process the owner of a log.
+
+    Raises:
+        SessionBusyError: another owner lives.
+    """
+    require_free(connection, path, log_id)
+    presence.enter(connection)
+    no = number_of(connection, log_id)
+    connection.execute(
+        "UPDATE logs SET epoch = epoch + 1, owner = ?, host = ?, since = ?, ttl_ms = ? WHERE no = ?",
+        (presence.token, host, stamp(datetime.now(UTC)), ttl_ms, no),
+    )
+    ((epoch,),) = connection.execute("SELECT epoch FROM logs WHERE no = ?", (no,)).fetchall()
+    return Held(no, presence.token, epoch)
+
+
+def require_free(connection: sqlite3.Connection, path: str, log_id: str) -> None:
+    """Raises SessionBusyError unless nobody owns a log, or its owner may be replaced."""
+    owner = living_owner(path, connection.execute(OWNER, (log_id,)).fetchall())
+    if owner is not None:
+        raise SessionBusyError(log_id, owner.describe())
+
+
+def living_owner(path: str, rows: list[tuple[Any, ...]]) -> Owner | None:
+    """The owner in the row that ``OWNER`` gives, None where there is none, it is dead or its time is up."""
+    if not rows:
+        return None
+    host, since, epoch, ttl_ms, token, pid, boot, renewed_ms = rows[0]
+    if is_gone(path, token, boot) or now_ms() >= renewed_ms + ttl_ms:
+        return None
+    return Owner(host, pid, since, epoch)
+
+
+def is_owner(connection: sqlite3.Connection, held: Held) -> bool:
+    """Whether a log is still ours."""
+    return bool(connection.execute(OWNED, held_row(held)).fetchall())
+
+
+def held_row(held: Held) -> tuple[int, str, int]:
+    return (held.no, held.token, held.epoch)
+
+
+def give_back(connection: sqlite3.Connection, held: Held, wake_at: str | None = None, synced: int = 0) -> None:
+    """Frees a log that is still ours. A first claim under which nothing was written leaves nothing behind.
+
+    ``synced``: up to which seq the commit of this makes it durable.
+    """
+    changed = connection.execute(
+        "UPDATE logs SET owner = NULL, host = NULL, since = NULL, ttl_ms = NULL, wake_at = ?, synced = max(synced, ?) "
+        "WHERE no = ? AND owner = ? AND epoch = ?",
+        (wake_at, synced, *held_row(held)),
+    ).rowcount
+    if changed and held.epoch == 1 and wake_at is None:
+        connection.execute(
+            "DELETE FROM logs WHERE no = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE key BETWEEN ? AND ?) "
+            "AND NOT EXISTS (SELECT 1 FROM posts WHERE posts.no = logs.no)",
+            (held.no, first_key(held.no), last_key(held.no)),
+        )
+
+
+def require_owner(connection: sqlite3.Connection, claim: SqliteClaim) -> None:
+    """Lets only an owner pass whose writer is alive.
+
+    Raises:
+        OwnershipLostError: the log is another's, or was given back.
+        StorageError: an earlier write of this claim failed.
+    """
+    claim.require()
+    if not is_owner(connection, claim.held):
+        raise claim.lose()
+
+
+def note_synced(connection: sqlite3.Connection, claim: SqliteClaim, seq: int) -> None:
+    """Says that a log is durable up to ``seq``, as the commit of this makes it. Raises like ``require_owner``."""
+    claim.require()
+    if not connection.execute(_NOTE_SYNCED, (seq, *held_row(claim.held))).rowcount:
+        raise claim.lose()

@@ -1,0 +1,89 @@
+"""What others leave for the owner of a session, and who looks on."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from lousho_cli.core.posts import check_same_post
+from lousho_cli.domain.codec import encode_value
+from lousho_cli.domain.heads import Post
+from lousho_cli.ports.log_store import FOLLOW_MS
+from lousho_cli.stores.sqlite.claims import number_of
+from lousho_cli.stores.sqlite.database import Database
+
+_WAITING = "SELECT CAST(post AS BLOB) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) ORDER BY n"
+_decoder = msgspec.json.Decoder(Post)
+
+
+def put(connection: sqlite3.Connection, log_id: str, post: Post) -> None:
+    """Leaves a post. One that is there already stays as it is.
+
+    Raises:
+        InputRejectedError: another one with this id is waiting.
+    """
+    there = connection.execute(
+        "SELECT CAST(post AS BLOB) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) AND id = ?", (log_id, post.id)
+    ).fetchall()
+    waiting = _read(there[0][0]) if there else None
+    if waiting is not None:
+        check_same_post(waiting, post)
+        return
+    no = number_of(connection, log_id)
+    # By the clock, so that no number comes again once its post was taken: who watches would take it for the old one.
+    ((last,),) = connection.execute("SELECT coalesce(max(n), 0) FROM posts WHERE no = ?", (no,)).fetchall()
+    n = max(time.time_ns() // 1000, last + 1)
+    connection.execute("INSERT INTO posts (no, n, id, post) VALUES (?, ?, ?, CAST(? AS TEXT))", (no, n, post.id, encode_value(post)))
+
+
+def waiting(database: Database, log_id: str) -> tuple[Post, ...]:
+    """The posts, oldest first. A row that is no post is passed over; ``fsck`` names it.
+
+    Raises:
+        StorageError: they can not be read.
+    """
+    found = (_read(data) for (data,) in database.query(_WAITING, (log_id,)))
+    return tuple(post for post in found if post is not None)
+
+
+def _read(data: bytes) -> Post | None:
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError:
+        return None
+
+
+def is_post(data: bytes) -> bool:
+    """Whether a row holds a post."""
+    return _read(data) is not None
+
+
+def discard(connection: sqlite3.Connection, log_id: str, post_ids: Sequence[str]) -> None:
+    """Removes posts; those that are gone already are no error."""
+    connection.executemany(
+        "DELETE FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) AND id = ?", [(log_id, post_id) for post_id in post_ids]
+    )
+
+
+def newest(database: Database, log_id: str) -> int:
+    """What tells that something came: the number of the newest post, 0 for none."""
+    rows = database.query("SELECT max(n) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?)", (log_id,))
+    return (rows[0][0] or 0) if rows else 0
+
+
+def follow(connection: sqlite3.Connection, log_id: str) -> None:
+    """Leaves the time at which somebody looked on."""
+    connection.execute("UPDATE logs SET followed_ms = ? WHERE id = ?", (_now_ms(), log_id))
+
+
+def followed(database: Database, log_id: str) -> bool:
+    """Whether somebody looked on in the last seconds."""
+    rows = database.query("SELECT followed_ms FROM logs WHERE id = ?", (log_id,))
+    return bool(rows) and rows[0][0] is not None and _now_ms() - rows[0][0] < FOLLOW_MS
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,93 @@
+"""The right to write one log, as this process holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lousho_cli.errors import OwnershipLostError, SDKError
+from lousho_cli.stores.machine import steady
+
+_SNAPSHOT_BYTES = 1_000_000
+_SNAPSHOT_S = 300
+_MARGIN = 0.9  # an owner stops this early, so that nothing it begins can outlast its lease
+
+
+class Held(NamedTuple):
+    """What tells a claim from every other in the database."""
+
+    no: int
+    token: str
+    epoch: int
+
+
+class SqliteClaim:
+    """One row of ``logs`` that names us.
+
+    head: the last seq of the log once all that was asked for is written.
+    synced: the last seq that the database itself says is durable.
+    failure: why this writer is dead, None while it lives.
+    bytes_since_snapshot, snapshot_size: what tells whether a snapshot is due.
+    """
+
+    def __init__(self, log_id: str, host: str, ttl_ms: int, held: Held, forgotten: Callable[[Held], None]) -> None:
+        self.log_id, self.host, self.ttl_ms, self.held = log_id, host, ttl_ms, held
+        self._forgotten = forgotten
+        self.head = 0
+        self.synced = 0
+        self.bytes_since_snapshot = 0
+        self.snapshot_size = 0
+        self.snapshot_at = steady()
+        self.failure: SDKError | None = None
+        self.lost = False
+        self.released = False
+        self._deadline = 0.0
+        self.extend(steady())
+
+    @property
+    def epoch(self) -> int:
+        return self.held.epoch
+
+    @property
+    def overdue(self) -> bool:
+        """Whether this owner could not renew in time and must start no new effect."""
+        return self.lost or self.released or steady() >= self._deadline
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether enough was written since the last snapshot, or something was and it is long ago."""
+        since = self.bytes_since_snapshot
+        return since >= max(_SNAPSHOT_BYTES, self.snapshot_size // 2) or (since > 0 and steady() - self.snapshot_at >= _SNAPSHOT_S)
+
+    def extend(self, renewed_at: float) -> None:
+        """Moves the deadline: the lease was renewed not before ``renewed_at``."""
+        self._deadline = renewed_at + self.ttl_ms / 1000 * _MARGIN
+
+    def measured(self, size: int) -> None:
+        """Notes that a snapshot, or a base, of ``size`` bytes covers all there is."""
+        self.bytes_since_snapshot, self.snapshot_size, self.snapshot_at = 0, size, steady()
+
+    def require(self) -> None:
+        """Lets only an owner pass whose writer is alive.
+
+        Raises:
+            OwnershipLostError: another owner has the log, or this one gave it back.
+            StorageError: an earlier write failed, so only a new claim may write.
+        """
+        if self.lost or self.released:
+            raise self.lose()
+        if self.failure is not None:
+            raise self.failure
+
+    def lose(self) -> OwnershipLostError:
+        """Notes that the log is another's, or nobody's; gives the error that says so."""
+        self.lost = True
+        return OwnershipLostError(self.log_id, "another owner", hint="Look at what it did with: lousho show " + self.log_id)
+
+    def fail(self, error: SDKError) -> None:
+        """Notes that this writer is dead: what was asked for in its name may not stand in the log."""
+        self.failure = self.failure or error
+
+    def __del__(self) -> None:
+        if not self.released:
+            self._forgotten(self.held)  # nobody can give it back any more

@@ -1,0 +1,357 @@
+"""``SqliteStore``: the log store in one SQLite file. Each method is a few lines over the modules beside it.
+
+What reads never waits for anything but the disk, so a caller without an event loop can drive ``heads``, ``head``,
+``owner``, ``read`` and ``inbox`` by hand; asyncio is imported only to wait.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
+from lousho_cli.core.lease import check_ttl
+from lousho_cli.core.session_ids import check_session_id
+from lousho_cli.core.trimming import require_base
+from lousho_cli.domain.codec import encode_value
+from lousho_cli.domain.heads import Head, Post
+from lousho_cli.domain.records import Batch
+from lousho_cli.domain.state import State
+from lousho_cli.errors import ConfigurationError, StorageError
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.stores.sqlite import claims, deleting, heads, logs, posts, snapshots
+from lousho_cli.stores.sqlite.parts import Parts, open_stores
+from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
+from lousho_cli.stores.sqlite.writer import Job
+
+if TYPE_CHECKING:
+    from lousho_cli.stores.pruning import Pruned
+    from lousho_cli.stores.views import ApprovalView, CheckpointView
+
+T = TypeVar("T")
+
+_POLL_S = 0.02
+
+
+class _Kept(NamedTuple):
+    """What a claim has read, for its owner, who reads it next."""
+
+    state: State | None
+    after: int
+    found: logs.Scan
+
+
+class SqliteStore:
+    """Logs in the SQLite file ``path``. It is made at the first write; a file of the original product is taken over.
+
+    Args:
+        path: the file.
+        history_limit: how many marks the ring of a session keeps.
+
+    Raises:
+        RangeError: the limit is no whole number from 0.
+        ConfigurationError: the path is empty, or names a database in memory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], history_limit: int = DEFAULT_HISTORY_LIMIT) -> None:
+        self.history_limit = check_history_limit(history_limit)
+        self.path = os.path.abspath(_checked(path))
+        self._begin()
+        open_stores().add(self)
+
+    def _begin(self) -> None:
+        self._parts = Parts(self.path, partial(_adopt, self.path, self.history_limit))
+        self.database, self.writer, self._keeper = self._parts.database, self._parts.writer, self._parts.keeper
+        self._closing = weakref.finalize(self, self._parts.close)
+        self._kept: dict[str, _Kept] = {}
+        self._inbox_seen: dict[str, int] = {}
+
+    def begin_anew(self) -> None:
+        """In a forked child: leaves what is open to the parent."""
+        self._closing.detach()
+        self._parts.leave_in_child()
+        self._begin()
+
+    def close(self) -> None:
+        """Closes the file. Whoever uses the store behind that gets a StorageError."""
+        self._closing()
+
+    # Views
+
+    @property
+    def checkpoints(self) -> CheckpointView:
+        """The seed's checkpoint store over these logs."""
+        from lousho_cli.stores.views import CheckpointView
+
+        return CheckpointView(self)
+
+    @property
+    def approvals(self) -> ApprovalView:
+        """The seed's approval store over these logs."""
+        from lousho_cli.stores.views import ApprovalView
+
+        return ApprovalView(self)
+
+    async def prune(self, older_than_ms: float) -> Pruned:
+        """Removes sessions not touched for so many milliseconds, checkpoints that old, and approvals decided before.
+
+        Raises:
+            ConfigurationError: the age is no number from 0.
+            StorageError: the file can not be read or written.
+        """
+        from datetime import UTC, datetime
+
+        from lousho_cli.domain.times import stamp
+        from lousho_cli.stores.pruning import prune
+
+        return await prune(self, older_than_ms, now=stamp(datetime.now(UTC)))
+
+    # Log
+
+    async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
+        mine = _own(claim)
+        mine.require()
+        if not batches:
+            return
+        with self._unless_lost(mine):
+            logs.require_next(mine, batches)
+        lines = logs.lines_of(mine.held.no, batches, durable=durable)
+        self._drop(mine.log_id)
+        mine.head = batches[-1].seq
+        mine.bytes_since_snapshot += sum(len(line[-1]) for line in lines)
+        await self._write(
+            Job(
+                lambda connection: logs.append(connection, mine, lines),
+                durable,
+                settled=lambda connection: logs.stand(connection, lines),
+                failed=mine.fail,
+            )
+        )
+
+        if durable:
+            mine.synced = max(mine.synced, batches[-1].seq)
+
+    async def flush(self, claim: Claim) -> None:
+        mine = _own(claim)
+        mine.require()
+        head = mine.head
+        if mine.synced >= head:
+            await self._write(Job(lambda connection: claims.require_owner(connection, mine)))
+            return
+        # A commit syncs all that was committed before it, and says so to whoever reads.
+        await self._write(Job(lambda connection: claims.note_synced(connection, mine, head), durable=True, failed=mine.fail))
+        mine.synced = max(mine.synced, head)
+
+    async def read(self, log_id: str, after: int = 0) -> LogRead:
+        no = self._number(log_id)
+        if no is None:
+            return LogRead()
+        kept = self._kept.pop(log_id, None)
+        if kept is None or kept.after > after or logs.end_of(self.database, no)[:2] != (kept.found.head, kept.found.epoch):
+            found = logs.scan(self.database, no, after)
+        else:
+            found = kept.found
+        batches = found.batches if not found.batches or found.batches[0].seq > after else [b for b in found.batches if b.seq > after]
+        return LogRead(tuple(batches), found.head, found.epoch, tuple(found.holes), found.synced)
+
+    async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
+        import asyncio
+
+        seen = self._inbox_seen.get(check_session_id(log_id), posts.newest(self.database, log_id))
+        ends = time.monotonic() + timeout_ms / 1000
+        while True:
+            no = self._number(log_id)
+            if no is not None and logs.end_of(self.database, no)[0] > after:
+                return True
+            if posts.newest(self.database, log_id) > seen:
+                return True
+            left = ends - time.monotonic()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(_POLL_S, left))
+
+    async def save_snapshot(self, claim: Claim, state: State) -> None:
+        mine = _own(claim)
+        data = encode_value(state)
+        try:
+            if await self._write(Job(lambda connection: snapshots.save(connection, mine, state.seq, data))):
+                mine.measured(len(data))
+        except StorageError:
+            return  # a cache: the records are there without it
+
+    async def load_snapshot(self, log_id: str) -> State | None:
+        no = self._number(log_id)
+        if no is None:
+            return None
+        end = logs.end_of(self.database, no)
+        kept = self._kept.get(log_id)
+        if kept is not None and end[:2] == (kept.found.head, kept.found.epoch):
+            return kept.state
+        loaded = snapshots.load(self.database, no, end[0])
+        return loaded[0] if loaded else None
+
+    async def trim(self, claim: Claim, base: Batch) -> None:
+        mine = _own(claim)
+        mine.require()
+        with self._unless_lost(mine):
+            require_base(mine.log_id, base, mine.head, mine.epoch)
+        self._drop(mine.log_id)
+        (line,) = logs.lines_of(mine.held.no, (base,))
+        head = mine.head
+        await self._write(
+            Job(
+                lambda connection: logs.replace(connection, mine, line, head),
+                durable=True,
+                settled=lambda connection: logs.stand(connection, (line,)),
+            )
+        )
+        mine.head = base.seq
+        mine.synced = base.seq
+        mine.measured(len(line[-1]))
+
+    async def delete(self, log_id: str) -> bool:
+        if self._number(log_id) is None:
+            return False
+        self._drop(log_id)
+        return await self._write(Job(lambda connection: deleting.delete(connection, self.database.path, log_id), durable=True))
+
+    # Claims
+
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> SqliteClaim:
+        mine = await self.take(log_id, host, ttl_ms)
+        try:
+            kept = self._read_for_claim(mine.held.no)
+            logs.require_writable(log_id, kept.found)
+        except BaseException:
+            await self.release(mine)
+            raise
+        mine.head = kept.found.head
+        mine.synced = mine.head if kept.found.synced is None else kept.found.synced
+        mine.bytes_since_snapshot = kept.found.size - kept.found.base
+        self._kept[log_id] = kept
+        return mine
+
+    async def take(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> SqliteClaim:
+        """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
+        check_ttl(ttl_ms)
+        check_session_id(log_id)
+        return await self._write(Job(lambda connection: self._take(connection, log_id, host, ttl_ms)))
+
+    def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int) -> SqliteClaim:
+        held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
+        mine = SqliteClaim(log_id, host, ttl_ms, held, self._keeper.forget)
+        self._keeper.add(mine)
+        return mine
+
+    def _read_for_claim(self, no: int) -> _Kept:
+        """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
+        head = logs.end_of(self.database, no).head
+        loaded = snapshots.load(self.database, no, head)
+        after = loaded[0].seq if loaded else 0
+        return _Kept(loaded[0] if loaded else None, after, logs.scan(self.database, no, after))
+
+    def _drop(self, log_id: str) -> None:
+        """Lets go of what was kept: the log changes, or is no longer ours."""
+        self._kept.pop(log_id, None)
+
+    async def release(self, claim: Claim, wake_at: str | None = None) -> None:
+        mine = _own(claim)
+        if mine.released:
+            return
+        self._keeper.remove(mine)
+        self._drop(mine.log_id)
+        try:
+            synced = mine.head if mine.failure is None else 0
+            await self._write(Job(lambda connection: claims.give_back(connection, mine.held, wake_at, synced), durable=None))
+        finally:
+            mine.released = True
+
+    async def owner(self, log_id: str) -> Owner | None:
+        return claims.living_owner(self.database.path, self.database.query(claims.OWNER, (check_session_id(log_id),)))
+
+    # Index
+
+    async def heads(self) -> Heads:
+        return heads.list_all(self.database)
+
+    async def head(self, log_id: str) -> Head | None:
+        return heads.one(self.database, check_session_id(log_id))
+
+    async def save_head(self, claim: Claim, head: Head) -> None:
+        mine = _own(claim)
+        if head.seq != mine.head or not head.seq:
+            return
+        try:
+            await self._write(Job(lambda connection: heads.save(connection, mine, head)))
+        except StorageError:
+            return  # a cache: lists read the log without it
+
+    async def post(self, log_id: str, post: Post) -> None:
+        check_session_id(log_id)
+        await self._write(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
+
+    async def inbox(self, log_id: str) -> tuple[Post, ...]:
+        self._inbox_seen[check_session_id(log_id)] = posts.newest(self.database, log_id)
+        return posts.waiting(self.database, log_id)
+
+    async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
+        if self._number(log_id) is not None:
+            await self._write(Job(lambda connection: posts.discard(connection, log_id, post_ids)))
+
+    async def follow(self, log_id: str) -> None:
+        if self._number(log_id) is None:
+            return
+        try:
+            await self._write(Job(lambda connection: posts.follow(connection, log_id)))
+        except StorageError:
+            return  # who may not write is not counted
+
+    async def followed(self, log_id: str) -> bool:
+        return posts.followed(self.database, check_session_id(log_id))
+
+    @contextmanager
+    def _unless_lost(self, mine: SqliteClaim) -> Iterator[None]:
+        """Says that the log is another's where what was given does not fit it: the caller may go by what that one wrote."""
+        try:
+            yield
+        except StorageError:
+            if not self.database.query(claims.OWNED, claims.held_row(mine.held)):
+                raise mine.lose() from None
+            raise
+
+    # The one writer
+
+    async def _write(self, job: Job[T]) -> T:
+        return await self.writer.run(job, inline=len(self._keeper) <= 1 and self.writer.quick)
+
+    def _number(self, log_id: str) -> int | None:
+        """The number of a log, None where the id was never seen."""
+        rows = self.database.query("SELECT no FROM logs WHERE id = ?", (check_session_id(log_id),))
+        return rows[0][0] if rows else None
+
+
+def _adopt(path: str, history_limit: int, connection: sqlite3.Connection) -> Callable[[], Iterable[str]]:
+    from lousho_cli.stores.sqlite.originals import adopt
+
+    return adopt(connection, path, history_limit)
+
+
+def _checked(path: str | os.PathLike[str]) -> str:
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ConfigurationError("the path of a database must not be empty", field="path")
+    if text == ":memory:":
+        raise ConfigurationError("a store in memory is memory_store()", field="path", hint="Give SqliteStore the path of a file.")
+    return text
+
+
+def _own(claim: Claim) -> SqliteClaim:
+    if not isinstance(claim, SqliteClaim):
+        raise TypeError(f"a claim of another store: {claim!r}")
+    return claim

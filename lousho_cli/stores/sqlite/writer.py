@@ -1,0 +1,273 @@
+"""Everything that is written goes through here: one transaction at a time, and what waits shares one.
+
+An operation runs right where it was asked for while nothing else waits and commits are quick: no thread
+has to be woken for it. Else it waits for the writer's thread, which takes all that wait into one
+transaction and one sync, and wakes an event loop once for them all. Either way operations take place in the order
+in which they were asked for.
+
+A commit that need not be durable is not synced; it is in the file all the same, whatever becomes of this process.
+The next one that is synced makes durable all that stands before it in the database's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from _queue import SimpleQueue
+from collections import deque
+from collections.abc import Callable, Sequence
+from random import random
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.sqlite.database import Database
+from lousho_cli.stores.sqlite.errors import BUSY, code_of, storage_error
+from lousho_cli.stores.sqlite.opening import BUSY_S
+
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
+
+Operation = Callable[[sqlite3.Connection], T]
+"""Reads and writes within a transaction. One that raises one of our errors must have written nothing."""
+
+INLINE_BELOW_S = 0.001
+_PATIENCE_S = (0.0005, 0.01)
+
+
+class Job(Generic[T]):
+    """One operation on its way.
+
+    durable: whether it must be synced; None: only if something that was written before it was not.
+    settled: says whether its outcome stands in the database, where a commit did not tell.
+    failed: is told of what went wrong, before whoever waits for it.
+    """
+
+    __slots__ = ("durable", "error", "failed", "future", "operation", "result", "settled")
+
+    def __init__(
+        self,
+        operation: Operation[T],
+        durable: bool | None = False,
+        settled: Callable[[sqlite3.Connection], bool] | None = None,
+        failed: Callable[[SDKError], None] | None = None,
+    ) -> None:
+        self.operation, self.durable, self.settled, self.failed = operation, durable, settled, failed
+        self.result: T | None = None
+        self.error: BaseException | None = None
+        self.future: asyncio.Future[T] | None = None
+
+    def outcome(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return cast("T", self.result)
+
+    def fail(self, error: BaseException) -> None:
+        self.error = error
+        if self.failed is not None:
+            self.failed(error if isinstance(error, SDKError) else StorageError(f"writing was interrupted: {error!r}"))
+
+
+class Writer:
+    """The one writer of a store object."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turn = threading.Lock()
+        self._waiting: deque[Job[Any]] = deque()
+        self._signal: SimpleQueue[None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._level = ""
+        self._stopped = False
+        self.unsynced = False
+        self.average = 0.0
+        self.sync_failed: Callable[[SDKError], None] = lambda error: None
+
+    @property
+    def quick(self) -> bool:
+        """Whether commits take so little time that an event loop can wait for them itself."""
+        return self.average < INLINE_BELOW_S
+
+    async def run(self, job: Job[T], *, inline: bool) -> T:
+        """Carries an operation out.
+
+        Args:
+            inline: right here, if nothing else is under way and nobody else holds the database.
+
+        Raises:
+            SDKError: what the operation raised, or a StorageError where it could not be written.
+        """
+        if inline and self._try_now(job):
+            return job.outcome()
+        import asyncio
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return self.run_now(job)  # driven without an event loop, there is nobody to hold up
+        job.future = loop.create_future()
+        self._waiting.append(job)
+        self._start()
+        self._signal.put(None)
+        return await job.future
+
+    def run_now(self, job: Job[T]) -> T:
+        """Carries an operation out on this thread, behind whatever is under way. Raises like ``run``."""
+        with self._turn:
+            self._perform([job])
+        return job.outcome()
+
+    def try_now(self, job: Job[Any]) -> bool:
+        """Carries an operation out on this thread if nothing else is under way; False when it was not done."""
+        return self._try_now(job) and job.error is None
+
+    def _try_now(self, job: Job[Any]) -> bool:
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            return not self._waiting and self._perform([job], patient=False)
+        finally:
+            self._turn.release()
+
+    # The thread
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="lousho-sqlite", daemon=True)
+            self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._stopped:
+            self._signal.get()
+            with self._turn:
+                jobs = []
+                while self._waiting:
+                    jobs.append(self._waiting.popleft())
+                if jobs:
+                    self._perform(jobs)
+            _deliver(jobs)
+
+    def stop(self) -> None:
+        """Ends the thread behind all that waits."""
+        self._stopped = True
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._signal.put(None)
+            self._thread.join(BUSY_S)
+
+    # Transactions
+
+    def _perform(self, jobs: Sequence[Job[Any]], *, patient: bool = True) -> bool:
+        """Carries jobs out and notes their outcomes; False where the database is held by others and we do not wait."""
+        try:
+            return self._commit(jobs, patient=patient)
+        except sqlite3.Error as error:
+            self._after_failure(jobs, error)
+        except BaseException as error:
+            # Refused, or interrupted: then whoever asked was told nothing, and reads back what stands there now.
+            for job in jobs:
+                if not self._is_settled(job):
+                    job.fail(error)
+            if not isinstance(error, Exception):
+                raise
+        return True
+
+    def _commit(self, jobs: Sequence[Job[Any]], *, patient: bool) -> bool:
+        connection = self._database.writer()
+        durable = self._must_sync(jobs)
+        self._set_level(connection, "FULL" if durable else "NORMAL")
+        if not self._begin(connection, patient=patient):
+            return False
+        try:
+            before = connection.total_changes
+            for job in jobs:
+                try:
+                    job.result = job.operation(connection)
+                except SDKError as error:
+                    job.fail(error)
+            changed = connection.total_changes != before
+            begun = time.perf_counter()
+            connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        if durable and changed:
+            self.unsynced = False
+            self.average += (time.perf_counter() - begun - self.average) * 0.1
+        elif changed:
+            self.unsynced = True
+        return True
+
+    def _must_sync(self, jobs: Sequence[Job[Any]]) -> bool:
+        asked = [job.durable for job in jobs]
+        return True in asked or (None in asked and (self.unsynced or False in asked))
+
+    def _set_level(self, connection: sqlite3.Connection, level: str) -> None:
+        if level != self._level:
+            connection.execute(f"PRAGMA synchronous = {level}")
+            self._level = level
+
+    def _begin(self, connection: sqlite3.Connection, *, patient: bool) -> bool:
+        """Begins a transaction that may write, once no other process has one."""
+        ends = time.monotonic() + BUSY_S
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if code_of(error) not in BUSY:
+                    raise
+                if not patient:
+                    return False
+                if time.monotonic() > ends:
+                    raise
+                least, most = _PATIENCE_S
+                time.sleep(least + random() * (most - least))  # noqa: S311 - so that those who wait do not wake together
+            else:
+                return True
+
+    def _after_failure(self, jobs: Sequence[Job[Any]], error: sqlite3.Error) -> None:
+        """Settles jobs whose transaction failed, by what stands in the database now; those that are not there get their own."""
+        if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_FSYNC:
+            # The system tells of a failed sync once: what was written before without one is no longer known to be there.
+            self.sync_failed(storage_error(self._database.path, error))
+        if len(jobs) == 1:
+            job = jobs[0]
+            if not self._is_settled(job):
+                job.fail(storage_error(self._database.path, error))
+            return
+        for job in jobs:
+            job.error = None
+            if not self._is_settled(job):
+                self._perform([job])  # one that can not be written must not take the others with it
+
+    def _is_settled(self, job: Job[Any]) -> bool:
+        if job.settled is None:
+            return False
+        try:
+            return job.settled(self._database.writer())
+        except (sqlite3.Error, SDKError):
+            return False
+
+
+def _deliver(jobs: Sequence[Job[Any]]) -> None:
+    """Tells those who wait, each event loop once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
+    for job in jobs:
+        if job.future is not None:
+            loops.setdefault(job.future.get_loop(), []).append(job)
+    for loop, theirs in loops.items():
+        with contextlib.suppress(RuntimeError):  # it was closed meanwhile: nobody waits
+            loop.call_soon_threadsafe(_finish, theirs)
+
+
+def _finish(jobs: Sequence[Job[Any]]) -> None:
+    for job in jobs:
+        if job.future is None or job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
