@@ -16,7 +16,9 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, SubAgentEntry, ToolEntry
 from lousho_cli.app.documents import INVALID, read_document
+from lousho_cli.core.permissions import Rule
 from lousho_cli.core.retry import RetryPolicy
+from lousho_cli.domain.prices import Price
 from lousho_cli.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -232,7 +234,8 @@ def refused(shown: str, wrong: Sequence[Wrong]) -> ConfigurationError:
 
 def _provider(given: schema.Provider, folder: Path, shown: str) -> ProviderSpec:
     if given.type == "scripted":
-        return ProviderSpec("scripted", given.model or "scripted", turns=_turns(given, folder, shown), repeat_last=given.repeat_last)
+        turns = _turns(given, folder, shown)
+        return ProviderSpec("scripted", given.model or "scripted", turns=turns, repeat_last=given.repeat_last, price=_price(given.price))
     base_url, key = PRESETS[given.type]
     options: dict[str, Any] = {
         "headers": given.headers or None,
@@ -248,7 +251,12 @@ def _provider(given: schema.Provider, folder: Path, shown: str) -> ProviderSpec:
         base_url=given.base_url or base_url,
         api_key_env=key if given.api_key_env is None else given.api_key_env,
         options={name: value for name, value in options.items() if value is not None},
+        price=_price(given.price),
     )
+
+
+def _price(given: schema.Price | None) -> Price | None:
+    return None if given is None else Price(given.input, given.output, given.cached_input)
 
 
 def _turns(given: schema.Provider, folder: Path, shown: str) -> tuple[Any, ...]:
@@ -291,6 +299,7 @@ def _entry(tool: str | schema.Tool, field: str) -> ToolEntry:
         target=tool.python or "",
         replay=tool.replay,
         needs_approval=tool.needs_approval,
+        read_only=tool.read_only,
         timeout_ms=tool.timeout,
         env=dict(tool.env or {}),
         field=field,
@@ -301,10 +310,20 @@ def _policy(given: schema.Policy) -> Policy:
     limits, gated, concurrency = given.limits, given.requires_approval, given.tool_concurrency
     return Policy(
         requires_approval=gated if isinstance(gated, bool) else tuple(gated),
-        limits=Limits(limits.max_steps, limits.max_tokens, limits.max_cost_usd, limits.max_duration),
+        limits=Limits(
+            limits.max_steps,
+            limits.max_tokens,
+            limits.max_cost_usd,
+            limits.max_duration,
+            limits.max_input_tokens,
+            limits.max_output_tokens,
+            limits.on_exceeded,
+        ),
         approval_ttl_ms=given.approval_ttl,
         tool_concurrency=concurrency if isinstance(concurrency, int) else None,
         on_agent_drift=given.on_agent_drift,
+        permissions=tuple(Rule(rule.tool, rule.action, dict(rule.when), rule.reason, rule.ttl) for rule in given.permissions),
+        mode=given.mode,
     )
 
 

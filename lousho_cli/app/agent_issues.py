@@ -11,6 +11,7 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 from lousho_cli.app.agent_schema import AgentModel
+from lousho_cli.app.policy_issues import policy_issues
 from lousho_cli.app.secrets import names_secret
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.tools.builtin import BUILTINS
@@ -123,13 +124,12 @@ def meaning_issues(raw: Mapping[str, Any], names: Sequence[str]) -> Iterator[Wro
     entries = tools if isinstance(tools, list) else []
     for number, entry in enumerate(entries):
         yield from _tool_issues(f"tools.{number}", entry)
-    gated = policy.get("requires_approval") if isinstance(policy, Mapping) else None
-    known = {*names, *BUILTINS, *(name for entry in entries for name in _names_of(entry))}
+    delegates = raw.get("subagents")
+    others = delegates if isinstance(delegates, Mapping) else ()
+    known = {*names, *BUILTINS, *(name for entry in entries for name in _names_of(entry)), *map(str, others)}
     # What a Python function that has no name here is called is known once it is loaded; ``build_tools`` looks then.
     unnamed = any(isinstance(entry, Mapping) and entry.get("python") and not entry.get("name") for entry in entries)
-    for number, name in enumerate(gated if isinstance(gated, list) and not unnamed else []):
-        if isinstance(name, str) and name not in known:
-            yield Wrong(f"policy.requires_approval.{number}", f"there is no tool {name}" + _meant(name, known))
+    yield from (Wrong(path, why) for path, why in policy_issues(policy, None if unnamed else known))
     yield from _double_names(entries)
 
 
@@ -173,7 +173,7 @@ def _tool_issues(path: str, entry: Any) -> Iterator[Wrong]:
         hint = _meant(entry["name"], BUILTINS)
         yield Wrong(f"{path}.command", f"is required, because there is no built-in tool {entry['name']}" + hint)
     else:
-        for name in ("description", *_FOR_COMMAND, *(() if entry["name"] in _TIMED else ("timeout",))):
+        for name in ("description", "read_only", *_FOR_COMMAND, *(() if entry["name"] in _TIMED else ("timeout",))):
             if name in entry:
                 yield Wrong(f"{path}.{name}", f"is not for the built-in tool {entry['name']}")
 

@@ -37,6 +37,14 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class Price(_Part):
+    """What the model costs, in US dollars for a million tokens. Needed for a limit in money."""
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cached_input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="cached input; else it costs as input")] | None = None
+
+
 class Provider(_Part):
     """Which model to ask. Keys come from the environment."""
 
@@ -53,6 +61,7 @@ class Provider(_Part):
     turns: Annotated[list[Any], Field(description="scripted: an entry for each answer, or a list of alternatives")] | None = None
     turns_file: Annotated[str, Field(description="scripted: a file that holds them")] | None = None
     repeat_last: Annotated[bool, Field(description="scripted: past the end, the last entry again")] = False
+    price: Price | None = None
 
 
 class Tool(_Part):
@@ -65,6 +74,7 @@ class Tool(_Part):
     python: Annotated[str, Field(description="file.py:name, from the folder of this file")] | None = None
     replay: Literal["safe", "never"] | None = None
     needs_approval: bool | None = None
+    read_only: Annotated[bool, Field(description="it changes nothing, so it may run in plan mode")] | None = None
     timeout: Duration | None = None
     env: dict[str, str] | None = None
 
@@ -74,8 +84,25 @@ class Limits(_Part):
 
     max_steps: Annotated[int, Field(ge=1)] = DEFAULT_MAX_STEPS
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_input_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False, description="needs provider.price")] | None = None
     max_duration: Duration | None = None
+    on_exceeded: Annotated[
+        Literal["stop", "throw"], Field(description="tokens or money used up: end the run with what it has, or fail it")
+    ] = "stop"
+
+
+class Permission(_Part):
+    """A rule about calls; the first that fits one decides."""
+
+    tool: Annotated[str, Field(min_length=1, description="a name, or a pattern such as fs__*")]
+    action: Literal["allow", "ask", "deny"]
+    when: Annotated[
+        dict[str, str], Field(description="regular expressions by argument, each to be found in it; headers.host looks inside")
+    ] = {}
+    reason: Annotated[str, Field(description="told to the model of a refusal, and to the person who is asked")] = ""
+    ttl: Annotated[Duration, Field(description="how long the person may take, in place of approval_ttl")] | None = None
 
 
 class Policy(_Part):
@@ -94,6 +121,14 @@ class Policy(_Part):
         | None
     ) = None
     on_agent_drift: Literal["warn", "error", "ignore"] = "warn"
+    permissions: list[Permission] = []
+    mode: Annotated[
+        Literal["default", "plan", "dont-ask", "accept-edits"],
+        Field(
+            description="plan: only tools that change nothing; dont-ask: what would need a person is denied; "
+            "accept-edits: tools that only edit files are not asked about"
+        ),
+    ] = "default"
 
 
 class Retry(_Part):

@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.retry import RetryPolicy
+from lousho_cli.domain.prices import Price
 
 DEFAULT_MAX_STEPS = 50
 DEFAULT_HISTORY_LIMIT = 50
@@ -19,7 +21,7 @@ class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     type: ``openai``, ``ollama`` and ``openrouter`` speak the same wire; their ``base_url`` and
         ``api_key_env`` are filled in. ``scripted`` plays ``turns``. ``api_key_env`` "" means no key.
-    options: further keyword arguments of ``OpenAIProvider``.
+    options: further keyword arguments of ``OpenAIProvider``. price: what ``model`` costs, None where nobody said.
     """
 
     type: Literal["openai", "ollama", "openrouter", "scripted"]
@@ -29,6 +31,7 @@ class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}
     turns: tuple[Any, ...] = ()
     repeat_last: bool = False
+    price: Price | None = None
 
 
 class ToolEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,6 +50,7 @@ class ToolEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     object: Any = None
     replay: Literal["safe", "never"] | None = None
     needs_approval: bool | None = None
+    read_only: bool | None = None
     timeout_ms: int | None = None
     env: dict[str, str] = {}
     field: str = "tools"
@@ -59,16 +63,24 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     max_duration_ms: int | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    on_exceeded: Literal["stop", "throw"] = "stop"
 
 
 class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run may do. ``requires_approval`` True means every tool; ``tool_concurrency`` None means no bound."""
+    """What a run may do. ``requires_approval`` True means every tool; ``tool_concurrency`` None means no bound.
+
+    permissions: rules, the first that fits decides; ``mode`` speaks last.
+    """
 
     requires_approval: bool | tuple[str, ...] = False
     limits: Limits = Limits()
     approval_ttl_ms: int | None = None
     tool_concurrency: int | None = None
     on_agent_drift: Literal["warn", "error", "ignore"] = "warn"
+    permissions: tuple[Rule, ...] = ()
+    mode: Mode = "default"
 
 
 class Durability(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,10 +10,9 @@ from lousho_cli.app.agent_files import PRESETS
 from lousho_cli.app.agent_spec import AgentFile, ProviderSpec, ToolEntry
 from lousho_cli.app.documents import INVALID
 from lousho_cli.app.python_targets import load_attribute
-from lousho_cli.app.suggestions import nearest
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.ports.tool import Issue, Tool, ToolContext
+from lousho_cli.ports.tool import Issue, Tool, ToolContext, takes_context
 
 
 def build_tools(agent: AgentFile) -> list[Tool]:
@@ -38,22 +37,23 @@ def build_tools(agent: AgentFile) -> list[Tool]:
         raise ConfigurationError("; ".join(one.detail for one in wrong), field=wrong[0].field, code=INVALID, hint=wrong[0].hint)
     if wrong:
         raise wrong[0]
+    _must_be_known(agent, tools)
     gated = agent.policy.requires_approval
-    names = [tool.name for tool in tools] if isinstance(gated, bool) else _known(gated, tools)
+    names = [tool.name for tool in tools] if isinstance(gated, bool) else gated
     return [Gated(tool) if gated and tool.name in names and not _only_asks(tool) else tool for tool in tools]
 
 
-def _known(gated: Sequence[str], tools: Sequence[Tool]) -> Sequence[str]:
-    """The names of a policy. A built-in that this agent does not have may stand among them, a slip may not."""
+def _must_be_known(agent: AgentFile, tools: Sequence[Tool]) -> None:
+    """The names in a policy. A built-in that this agent does not have may stand among them, a slip may not."""
+    from lousho_cli.app.policy_issues import policy_issues
     from lousho_cli.tools.builtin import BUILTINS
 
-    known = {*BUILTINS, *(tool.name for tool in tools)}
-    for number, name in enumerate(gated):
-        if name not in known:
-            field, near = f"policy.requires_approval.{number}", nearest(name, known)
-            told = f"; did you mean {near}?" if near else ""
-            raise ConfigurationError(f"{field}: there is no tool {name}{told}", field=field, code=INVALID)
-    return gated
+    policy = agent.policy
+    gated = [] if isinstance(policy.requires_approval, bool) else list(policy.requires_approval)
+    named = {"requires_approval": gated, "permissions": [{"tool": rule.tool} for rule in policy.permissions]}
+    known = {*BUILTINS, *(tool.name for tool in tools), *(entry.name for entry in agent.subagents)}
+    for field, why in policy_issues(named, known):
+        raise ConfigurationError(f"{field}: {why}", field=field, code=INVALID)
 
 
 def _only_asks(tool: Tool) -> bool:
@@ -104,6 +104,7 @@ def _command(entry: ToolEntry, agent: AgentFile) -> Tool:
         needs_approval=bool(entry.needs_approval),
         timeout_ms=entry.timeout_ms or DEFAULT_TIMEOUT_MS,
         env=entry.env,
+        read_only=bool(entry.read_only),
     )
 
 
@@ -130,20 +131,31 @@ def _tool_of(value: Any, entry: ToolEntry) -> Tool:
             value["execute"],
             entry.replay or value.get("replay"),
             value.get("needs_approval", False) if entry.needs_approval is None else entry.needs_approval,
+            read_only=bool(value.get("read_only", False) if entry.read_only is None else entry.read_only),
+            edits=bool(value.get("edits", False)),
         )
         return tool
     if hasattr(value, "call") and hasattr(value, "schema"):
-        changed = {name: item for name in ("name", "description", "replay", "needs_approval") if (item := getattr(entry, name)) is not None}
+        changed = {name: item for name in _CHANGEABLE if (item := getattr(entry, name)) is not None}
         return Renamed(value, changed) if changed and entry.kind == "python" else value
     if not callable(value):
         raise ConfigurationError(f"{entry.target or value!r} is no function and no tool", field="")
     return function_tool(
-        value, name=entry.name, description=entry.description, replay=entry.replay, needs_approval=bool(entry.needs_approval)
+        value,
+        name=entry.name,
+        description=entry.description,
+        replay=entry.replay,
+        needs_approval=bool(entry.needs_approval),
+        read_only=bool(entry.read_only),
     )
 
 
+_CHANGEABLE = ("name", "description", "replay", "needs_approval", "read_only")
+"""What an entry may say about a tool that is one already."""
+
+
 class Renamed:
-    """A tool under another name, description, replay or approval; everything else is the tool's own."""
+    """A tool under another name, description, replay, approval or word on what it changes; everything else is the tool's own."""
 
     def __init__(self, tool: Tool, changed: Mapping[str, Any]) -> None:
         self._tool = tool
@@ -151,6 +163,8 @@ class Renamed:
         self.description: str = changed.get("description", tool.description)
         self.replay: Literal["safe", "never"] | None = changed.get("replay", tool.replay)
         self.needs_approval: Any = changed.get("needs_approval", tool.needs_approval)
+        self.read_only: bool = changed.get("read_only", getattr(tool, "read_only", False))
+        self.edits: bool = getattr(tool, "edits", False)
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -178,8 +192,8 @@ class Gated(Renamed):
 
 
 def _asking(own: Any) -> Any:
-    async def needs_approval(args: Any) -> Any:
-        outcome = own(args)
+    async def needs_approval(args: Any, context: ToolContext | None = None) -> Any:
+        outcome = own(args, context) if takes_context(own) else own(args)
         if inspect.isawaitable(outcome):
             outcome = await outcome
         denied = outcome == "deny" or (isinstance(outcome, Mapping) and "deny" in outcome)

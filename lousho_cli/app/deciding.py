@@ -19,14 +19,15 @@ from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.secrets import MASK
 from lousho_cli.app.wiring import checkpoints_of, open_store
-from lousho_cli.core.answering import expired
+from lousho_cli.core.answering import answer_records, expired
+from lousho_cli.core.fold import fold
+from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.plain import json_text
 from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SessionBusyError
 from lousho_cli.executor.approvals import check_decision, decision_from, record_decision
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
-from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.results import result_of
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
@@ -84,7 +85,7 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
     tell(_said(order, found))
     prepared = _prepared(loaded, order) if order.resume or order.edited else None
     if order.edited and prepared is not None:
-        decision = check_decision(loaded.session, decision, registry_from(prepared.tools))
+        decision = check_decision(loaded.session, decision, prepared.facts.tools)
     if order.resume and prepared is not None:
         for warning in prepared.warnings:
             tell(warning)
@@ -97,14 +98,11 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
 
 def _as_decided(loaded: Loaded, decision: ApprovalDecision) -> Loaded:
     """The session as it will stand once the decision is in its log, to see what follows from it."""
-    session = loaded.session
-    if session.wait is None:
+    session, now = loaded.session, SYSTEM_CLOCK.now()
+    records = answer_records(session, decision, now)
+    if not records:
         return loaded
-    late = expired(session.wait, SYSTEM_CLOCK.now())
-    known = msgspec.structs.replace(decision, approved=decision.approved and not late, expired=late)
-    decisions = {**session.decisions, session.wait.tool_call_id: known}
-    decided = msgspec.structs.replace(session, wait=None, status="in-progress", decisions=decisions)
-    return msgspec.structs.replace(loaded, session=decided)
+    return msgspec.structs.replace(loaded, session=fold((r.Batch(session.seq, session.epoch, now, records),), session))
 
 
 def _said(order: DecisionOrder, found: Waiting) -> str:
@@ -114,7 +112,8 @@ def _said(order: DecisionOrder, found: Waiting) -> str:
     if wait.question is not None:
         return f"{verb}: {wait.question}"
     changed = "; with other arguments than the model's" if order.edited else ""
-    return f"{verb} in {found.session_id}: {wait.tool} {json_text(order.edited[0] if order.edited else wait.args)[0]}{changed}"
+    tool = "/".join((*wait.path, wait.tool))
+    return f"{verb} in {found.session_id}: {tool} {json_text(order.edited[0] if order.edited else wait.args)[0]}{changed}"
 
 
 def _prepared(loaded: Loaded, order: DecisionOrder) -> Prepared:
@@ -125,22 +124,22 @@ def _prepared(loaded: Loaded, order: DecisionOrder) -> Prepared:
 def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
     """The decision, once it fits what waits."""
     wait, note = found.wait, order.note
-    asks = wait.kind != "tool"
+    asks = wait.kind in ("question", "secret")
     if order.verb == "answer" and not asks:
-        raise ConfigurationError(
-            f"{wait.id} is a call to decide, not a question", field="id", hint=f"Use: lousho approve {wait.id}, or reject."
-        )
+        what = "a call to decide" if wait.kind == "tool" else "a sign-in"
+        raise ConfigurationError(f"{wait.id} is {what}, not a question", field="id", hint=f"Use: lousho approve {wait.id}, or reject.")
     if order.verb == "approve" and asks:
         raise ConfigurationError(f"{wait.id} is a question", field="id", hint=f"Answer it: lousho answer {wait.id} …, or reject it.")
     if order.verb == "answer":
-        free = not isinstance(wait.args, dict) or wait.args.get("allow_free_text", True)
-        if wait.options and not free and note not in wait.options:
+        if wait.options and not wait.allow_free_text and note not in wait.options:
             raise ConfigurationError(f"{note!r} is not one of the answers", field="value", hint=f"They are: {', '.join(wait.options)}.")
         if wait.kind == "secret":
             note = MASK
     args = order.edited[0] if order.edited else None
     if order.edited and args is None:
         raise ConfigurationError("the edited arguments are null", field="--edit", hint="Give the whole object the tool is to get.")
+    if order.edited and wait.kind != "tool":
+        raise ConfigurationError(f"{wait.id} is no call to decide, so it has no arguments to change", field="--edit")
     said = ApprovalDecision(wait.id, order.verb != "reject", note=note, args=args, digest=wait.digest, by=order.flags.by)
     return decision_from(said)  # what was typed may hold bytes that are no text
 
@@ -161,7 +160,7 @@ async def _decide(
                 job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
                 ran = await drive(job, lambda job, signal: decide(job, decision, signal))
                 return Decided(ran, True, decision.id)
-            await record_decision(decision, session_id, checkpoints_of(store), prepared.tools if prepared else None)
+            await record_decision(decision, session_id, checkpoints_of(store), prepared.facts.tools if prepared else None)
             return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
         except OwnershipLostError:
             raise

@@ -16,7 +16,7 @@ from lousho_cli import __version__
 from lousho_cli.app.config_files import layers
 from lousho_cli.app.places import is_ours
 from lousho_cli.app.secrets import mask_url
-from lousho_cli.app.wiring import current_folder, locate_store, open_store
+from lousho_cli.app.wiring import current_folder, locate_store, open_to_look
 from lousho_cli.errors import SDKError
 
 PACKAGES = ("typer", "rich", "pydantic", "httpx", "httpx-sse", "msgspec", "PyYAML", "jsonschema", "platformdirs")
@@ -67,7 +67,7 @@ def _store(flag: str | None) -> Iterator[Check]:
     try:
         place = locate_store(flag)
         where = f"{mask_url(place.url)} ({place.source})"
-        if open_store(flag, create=False) is None:
+        if open_to_look(flag) is None:
             yield Check("store", "info", f"{where}: not there yet; the first run creates it")
             yield _writable(_existing(place.folder or current_folder()))
             return

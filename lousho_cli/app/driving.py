@@ -23,8 +23,11 @@ from lousho_cli.app.wiring import approvals_of, checkpoints_of, locate_store
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import Event
 from lousho_cli.errors import (
+    BudgetExceededError,
     ConfigurationError,
     DamagedLogError,
+    GuardrailTrippedError,
+    HookError,
     OwnershipLostError,
     PropagatingToolError,
     ProviderError,
@@ -82,6 +85,10 @@ Start = Callable[[Job, AbortSignal], Awaitable[RunResult]]
 """Begins a job, given as it is to be driven: its listener may have become another."""
 
 
+_FAILURES = (ProviderError, PropagatingToolError, BudgetExceededError, GuardrailTrippedError, HookError)
+"""How a run that began fails; what it did stands."""
+
+
 class _Running:
     """The tools that run, by what the events say; hands each event on."""
 
@@ -113,7 +120,7 @@ async def drive(job: Job, start: Start) -> Ran:
     with watching(controller, job.tell, running.names, lambda: following(job, f"lousho resume {job.session_id}")) as caught:
         try:
             result = await _with_approvals(job, start, controller)
-        except (ProviderError, PropagatingToolError) as error:
+        except _FAILURES as error:
             failure = error
             result = result_of(job.session_id, await read_session(job.store, job.session_id))
         except OwnershipLostError as error:
@@ -214,6 +221,9 @@ def done_of(result: RunResult, failure: Exception | None = None) -> RunDone:
         approval_id=result.approval_id,
         error=_failure(failure) if failure is not None else None,
         usage=usage_of(result.usage),
+        guardrail=result.guardrail,
+        budget=result.budget,
+        abort_reason=result.abort_reason,
     )
 
 
@@ -226,7 +236,7 @@ def _failure(error: Exception) -> RunFailure:
 def next_command(done: RunDone, waits: PendingItem | None = None) -> str:
     """The command that goes on from here."""
     if done.approval_id is not None:
-        verb = "approve" if waits is None or waits.kind == "tool" else "answer"
+        verb = "approve" if waits is None or waits.kind in ("tool", "sign-in") else "answer"
         return f"lousho {verb} {done.approval_id}"
     return f'lousho resume {done.session} "…"' if done.status == "finished" else f"lousho resume {done.session}"
 

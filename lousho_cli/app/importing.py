@@ -51,7 +51,7 @@ class NotImported(msgspec.Struct, frozen=True):
 
 
 class Import(msgspec.Struct, frozen=True):
-    """What was done, or with ``dry_run`` would be. ``left`` are approvals that nothing waits for any more, in words."""
+    """What was done, or with ``dry_run`` would be. ``left`` says in words what was left where it is."""
 
     dry_run: bool
     sessions: tuple[Imported, ...]

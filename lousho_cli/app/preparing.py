@@ -6,18 +6,21 @@ configuration, else the agent file's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from lousho_cli.app.agent_spec import AgentFile, SubAgentEntry
+from lousho_cli.app.agent_spec import AgentFile, ProviderSpec, SubAgentEntry
 from lousho_cli.app.agent_tools import build_tools
 from lousho_cli.app.config import load_settings
 from lousho_cli.app.providers import build_provider
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.domain.agent import Agent
+from lousho_cli.domain.prices import Price
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.pricing import PRICE_UNKNOWN
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunSettings, run_agent
 from lousho_cli.executor.sub_agents import SubAgent
@@ -67,12 +70,13 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
     Raises:
         ConfigurationError: something in the file, the configuration or the flags can not be used.
     """
-    refuse_unsupported(file)
     settings = load_settings()
     model = settings.model if flags.model is None else _named(flags.model)
     unfinished = session is not None and session.exists and not session.ended
     recorded = session.run.max_steps if session is not None and unfinished else None
     provider = build_provider(file, model)
+    prices = prices_of(file, provider)
+    refuse_unwatched(file, provider, prices)
     limits, durability = file.policy.limits, file.durability
     return Prepared(
         file=file,
@@ -83,6 +87,13 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
             "max_steps": flags.max_steps or recorded or settings.max_steps or limits.max_steps,
             "tool_concurrency": file.policy.tool_concurrency,
             "max_tokens": limits.max_tokens,
+            "max_input_tokens": limits.max_input_tokens,
+            "max_output_tokens": limits.max_output_tokens,
+            "max_cost_usd": limits.max_cost_usd,
+            "on_exceeded": limits.on_exceeded,
+            "prices": prices or None,
+            "permissions": file.policy.permissions,
+            "permission_mode": file.policy.mode,
             "max_duration_ms": min((ms for ms in (limits.max_duration_ms, durability.timeout_ms) if ms is not None), default=None),
             "approval_ttl_ms": file.policy.approval_ttl_ms,
             "replay": durability.replay,
@@ -101,15 +112,21 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
 def _subagent(entry: SubAgentEntry) -> SubAgent:
     """A sub-agent as its own file says; how long approvals last, retries and what a cut call means are its lead's."""
     file = entry.file
-    refuse_unsupported(file)
-    limits = file.policy.limits
+    provider = build_provider(file)
+    refuse_unwatched(file, provider, prices_of(file, provider))
+    limits, policy = file.policy.limits, file.policy
     return SubAgent(
         Agent(name=file.name, prompt=file.prompt),
         description=entry.description or f"Hands work to the agent {file.name}: {file.prompt.strip().partition(chr(10))[0]:.200}",
-        provider=build_provider(file),
+        provider=provider,
         tools=build_tools(file),
         max_steps=limits.max_steps,
         max_tokens=limits.max_tokens,
+        max_input_tokens=limits.max_input_tokens,
+        max_output_tokens=limits.max_output_tokens,
+        max_cost_usd=limits.max_cost_usd,
+        permissions=policy.permissions,
+        permission_mode=None if policy.mode == "default" else policy.mode,
         max_duration_ms=limits.max_duration_ms,
         needs_approval=entry.needs_approval,
         subagents={inner.name: _subagent(inner) for inner in file.subagents},
@@ -124,19 +141,29 @@ def _named(model: str) -> str:
     raise ConfigurationError(f"--model {model!r} names no provider", field="model", code="LOUSHO_USAGE", hint=hint)
 
 
-def refuse_unsupported(file: AgentFile) -> None:
-    """Refuses limits that this version would let pass: a limit nobody watches is worse than none.
+def prices_of(file: AgentFile, provider: Provider) -> dict[str, Price]:
+    """What models cost, by name, as the file and those of its sub-agents say: each speaks for its own model alone."""
+    prices: dict[str, Price] = {}
+    for entry in file.subagents:
+        prices |= prices_of(entry.file, build_provider(entry.file))
+    spec = file.provider
+    if isinstance(spec, ProviderSpec) and spec.price is not None and provider.model == spec.model:
+        prices[spec.model] = spec.price
+    return prices
+
+
+def refuse_unwatched(file: AgentFile, provider: Provider, prices: Mapping[str, Price]) -> None:
+    """Refuses a limit in money where nobody said what the model costs: a limit nobody watches is worse than none.
 
     Raises:
         ConfigurationError: ``field`` names it by its path in the file.
     """
-    limits = file.policy.limits
-    if limits.max_cost_usd is not None:
+    if file.policy.limits.max_cost_usd is not None and (provider.model or "") not in prices:
         raise ConfigurationError(
-            f"policy.limits.max_cost_usd can not be kept: the price of {getattr(file.provider, 'model', None) or 'the model'} is not known",
+            f"policy.limits.max_cost_usd can not be kept: the price of {provider.model or 'the model'} is not known",
             field="policy.limits.max_cost_usd",
-            code="LOUSHO_PRICE_UNKNOWN",
-            hint="Take it out, or limit max_steps or max_tokens instead.",
+            code=PRICE_UNKNOWN,
+            hint="Say it in provider.price: { input: …, output: … }, in US dollars for a million tokens, or limit max_tokens instead.",
         )
 
 

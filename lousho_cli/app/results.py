@@ -13,6 +13,7 @@ import msgspec
 
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.stops import Aborted, Spent, Tripped
 from lousho_cli.domain.usage import Delegated, ModelUsage, RunUsage
 
 Status = Literal["in-progress", "awaiting-approval", "finished"]
@@ -35,7 +36,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One thing that waits for a person."""
+    """One thing that waits for a person. ``url``: where to sign in; ``reason``: why a rule has it asked."""
 
     id: str
     session: str
@@ -49,6 +50,8 @@ class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     question: str | None = None
     options: tuple[str, ...] = ()
     tool_call_id: str | None = None
+    url: str | None = None
+    reason: str | None = None
 
 
 class RunFailure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -59,7 +62,7 @@ class RunFailure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class RunDone(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A run that came back: ended, paused or stopped."""
+    """A run that came back: ended, paused or stopped. guardrail, budget, abort_reason: what stopped it before it had its answer."""
 
     session: str
     status: Status
@@ -70,6 +73,9 @@ class RunDone(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     outcome: Outcome | None = None
     approval_id: str | None = None
     error: RunFailure | None = None
+    guardrail: Tripped | None = None
+    budget: Spent | None = None
+    abort_reason: Aborted | None = None
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):

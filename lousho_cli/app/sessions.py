@@ -145,6 +145,8 @@ def pending_item(head: Head) -> PendingItem | None:
         question=wait.question,
         options=wait.options,
         tool_call_id=head.outline.wait_call,
+        url=wait.url,
+        reason=wait.reason,
     )
 
 

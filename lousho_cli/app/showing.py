@@ -19,6 +19,7 @@ from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.messages import Message, Part, Reasoning, ToolCall
 from lousho_cli.domain.session import Marked, Session
+from lousho_cli.domain.stops import Stop
 from lousho_cli.ports.sessions import Sessions
 
 
@@ -51,7 +52,10 @@ class ShownSubAgent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A session, or one checkpoint of it when ``address`` is there. ``subagents`` are told of a session, not of a checkpoint."""
+    """A session, or one checkpoint of it when ``address`` is there.
+
+    subagents, and ``stop``, what stopped the run before it had its answer: told of a session, not of a checkpoint.
+    """
 
     session: str
     status: Status
@@ -74,6 +78,7 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pending_calls: tuple[str, ...] = ()
     subagents: tuple[ShownSubAgent, ...] = ()
     damage: tuple[str, ...] = ()
+    stop: Stop | None = None
 
 
 class Point:
@@ -130,11 +135,12 @@ async def show(store: Sessions | None, text: str) -> tuple[Shown, Loaded]:
 
 
 async def _subagents(store: Sessions | None, point: Point) -> tuple[ShownSubAgent, ...]:
-    """What the log up to a point tells of sub-agents. A log of none is not read twice."""
-    if store is None or not (point.loaded.session.usage.delegated.runs or point.loaded.session.children or point.loaded.session.run.number > 1):
+    """What the log up to a point tells of sub-agents. Only a log that may hold one is read again for it."""
+    session = point.loaded.session
+    if store is None or not (session.usage.delegated.runs or session.children or session.run.number > 1):
         return ()
     batches = (await store.read(point.loaded.id)).batches
-    return tuple(map(_shown_subagent, sub_sessions(batch for batch in batches if batch.seq <= point.loaded.session.seq)))
+    return tuple(map(_shown_subagent, sub_sessions(batch for batch in batches if batch.seq <= session.seq)))
 
 
 def _shown_subagent(found: SubSession) -> ShownSubAgent:
@@ -178,6 +184,7 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         waits_for=_waits(loaded.id, session.wait),
         pending_calls=tuple(call.id for call in session.pending),
         damage=loaded.damage,
+        stop=session.stop,
     )
 
 
@@ -221,6 +228,8 @@ def _waits(session_id: str, wait: PendingApproval | None) -> PendingItem | None:
         question=wait.question.text if wait.question else None,
         options=wait.question.options if wait.question else (),
         tool_call_id=wait.tool_call_id,
+        url=wait.question.url if wait.question else None,
+        reason=wait.reason,
     )
 
 

@@ -115,7 +115,7 @@ def open_store(flag: str | None = None, *, create: bool, history_limit: int = DE
         raise ConfigurationError(
             f"{place.url} keeps checkpoints, not logs: a run can not be driven, listed or decided there",
             field="store",
-            hint="show, history, fork and diff take it; for the others use a folder, such as --store .lousho",
+            hint="show, history, fork and diff take it; the others need a folder or sqlite:FILE, such as --store .lousho",
         )
     if place.file is not None:
         return _sqlite_store(place.file, history_limit, create=create)

@@ -53,6 +53,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (  # the first that ma
     (errors.AgentDriftError, Exit.DRIFT),
     (errors.BudgetExceededError, Exit.LIMIT),
     (errors.AbortedError, Exit.ABORTED),
+    (errors.BudgetExceededError, Exit.LIMIT),
     (KeyboardInterrupt, Exit.ABORTED),
 )
 

@@ -94,7 +94,7 @@ class Accumulator:
         self._billed = len(session.step_usage)
         self.children = {}
         self.put_turn(session.turn)
-        self.children = {call_id: Accumulator(child) for call_id, child in session.children.items()}
+        self.children = {call_id: type(self)(child) for call_id, child in session.children.items()}
 
     def child(self, calls: Sequence[str]) -> Accumulator | None:
         """The sub-agent that ``calls`` lead to, a new one where none has begun; None where no such call is open."""

@@ -33,11 +33,12 @@ T = TypeVar("T")
 class Found(msgspec.Struct, frozen=True):
     """One piece of what another store holds.
 
-    kind: ``ring`` is a list of history entries, oldest first. id: what it was kept under, of the session or the approval.
+    kind: ``ring`` is a list of history entries, oldest first; ``transcripts`` is how many of those there are, which
+    are no checkpoints: what they were asked with is not in them. id: what it was kept under, of the session or the approval.
     value: plain JSON data. where: the file or row, for people. at: when it was saved. broken: why its value could not be read.
     """
 
-    kind: Literal["checkpoint", "ring", "approval"]
+    kind: Literal["checkpoint", "ring", "approval", "transcripts"]
     id: str
     value: Any
     where: str
@@ -59,7 +60,7 @@ class Adopted(msgspec.Struct, frozen=True):
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """Sessions by id, what could not be read as (where, why), and approvals that nothing waits for any more, in words."""
+    """Sessions by id, what could not be read as (where, why), and what was left where it is, in words."""
 
     sessions: tuple[Adopted, ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()
@@ -86,6 +87,9 @@ class _Pieces:
         self.left: list[str] = []
 
     def take(self, piece: Found) -> None:
+        if piece.kind == "transcripts":
+            self.left.append(f"{piece.where}: transcripts that are no checkpoints are not taken over: {piece.value}")
+            return
         if piece.kind == "checkpoint":
             self.kept.add(piece.id)
         if piece.broken or (piece.kind == "ring" and not isinstance(piece.value, list)):

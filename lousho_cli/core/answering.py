@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
@@ -37,21 +36,25 @@ def answer_records(session: Session, decision: ApprovalDecision, now: str, *, ta
     return (answered, r.Mark(session.step))
 
 
+_UNDECIDED = ApprovalDecision("", approved=False)
+
+
 def decision_of(wait: PendingApproval, record: r.WaitAnswered, earlier: ApprovalDecision | None) -> ApprovalDecision:
     """What was decided on the call that waited.
 
     Args:
         earlier: what was decided on the same call before; the answer that a call asked for in the middle keeps its edit.
     """
-    edited: Any = record.args
+    edited, note = record.args, record.note
     answers: tuple[str, ...] = ()
-    if wait.kind != "tool":
-        edited = edited if edited is not None or earlier is None else earlier.args
-        answers = (*(earlier.answers if earlier is not None else ()), record.note or "")
+    if wait.kind != "tool" and record.approved:
+        # What is said then is for the tool; what the model is told of the call is what was said when it was approved.
+        before = earlier or _UNDECIDED
+        edited, note, answers = before.args, before.note, (*before.answers, record.note or "")
     return ApprovalDecision(
         id=record.id,
         approved=record.approved and not record.expired,
-        note=record.note,
+        note=note,
         args=edited,
         digest=record.digest or wait.digest,
         by=record.by,

@@ -18,7 +18,7 @@ from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
 from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.domain.session import Marked, Run, Session
+from lousho_cli.domain.session import Marked, OpenTurn, Run, Session
 from lousho_cli.domain.state import State
 from lousho_cli.errors import StorageError
 
@@ -56,11 +56,12 @@ def plain_children(children: Mapping[str, Session]) -> dict[str, Any]:
     return {call_id: msgspec.to_builtins(state_from(child)) for call_id, child in children.items()}
 
 
-def children_of(stored: Mapping[str, Any], *, waiting: bool) -> dict[str, State]:
+def children_of(stored: Mapping[str, Any], *, waiting: bool, begun: int | None = None) -> dict[str, State]:
     """The sub-agents that a checkpoint holds.
 
     Args:
         waiting: whether what they wait for is still there; if not they ask again.
+        begun: as for ``state_of_checkpoint``.
 
     Raises:
         StorageError: one is not readable.
@@ -69,7 +70,30 @@ def children_of(stored: Mapping[str, Any], *, waiting: bool) -> dict[str, State]
         found = {call_id: msgspec.convert(child, State) for call_id, child in stored.items()}
     except msgspec.ValidationError as error:
         raise StorageError(f"a sub-agent in a stored checkpoint is not readable: {error}") from error
+    if begun is not None:
+        found = {call_id: _all_begun(child, begun) for call_id, child in found.items()}
     return found if waiting else {call_id: asking_again(child) for call_id, child in found.items()}
+
+
+def _all_begun(state: State, epoch: int) -> State:
+    """A sub-agent whose calls without a result all count as begun; one that waits for a person has none that runs."""
+    if state.status == "awaiting-approval":
+        return state
+    turn = _begun(state.turn, epoch) if state.turn else None
+    return msgspec.structs.replace(state, turn=turn, children={i: _all_begun(child, epoch) for i, child in state.children.items()})
+
+
+def _begun(turn: OpenTurn, epoch: int) -> OpenTurn:
+    return msgspec.structs.replace(turn, started={call.id: epoch for call in turn.unanswered})
+
+
+def _open_children(checkpoint: Checkpoint, turn: OpenTurn | None, *, waiting: bool, begun: int | None) -> dict[str, State]:
+    """Those whose call has no result in the transcript yet; a patch may have given it one."""
+    if turn is None or not checkpoint.children:
+        return {}
+    ids = {call.id for call in turn.calls[turn.done :]}
+    found = children_of(checkpoint.children, waiting=waiting, begun=begun)
+    return {call_id: child for call_id, child in found.items() if call_id in ids}
 
 
 def asking_again(state: State) -> State:
@@ -101,15 +125,18 @@ def history_of(session_id: str, session: Session, limit: int | None = None) -> l
     ]
 
 
-def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = None) -> State:
+def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = None, begun: int | None = None) -> State:
     """The state a run goes on from where only its checkpoint was kept.
 
     ``wait`` is the pending approval where its store still had it. What the checkpoint does not
-    hold is lost: input ids, the retry count, which calls had been started.
+    hold is lost: input ids, the retry count, which calls had been started. ``begun``: the epoch under
+    which each call without a result counts as started, where it may have been; those of sub-agents too.
     """
     transcript, turn, held = open_turn(checkpoint.messages)
     if turn is not None and checkpoint.finish_reason == "length":
         turn = msgspec.structs.replace(turn, truncated=True)
+    if turn is not None and begun is not None:
+        turn = _begun(turn, begun)
     awaiting = checkpoint.status == "awaiting-approval"
     return State(
         agent=checkpoint.agent_id,
@@ -127,7 +154,7 @@ def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = N
         wait_taken=awaiting and wait is None,
         decisions=dict(checkpoint.decisions),
         business_state=checkpoint.business_state,
-        children=children_of(checkpoint.children, waiting=awaiting and wait is not None) if turn is not None else {},
+        children=_open_children(checkpoint, turn, waiting=awaiting and wait is not None, begun=begun),
         attempts=1,
         outcome="completed" if checkpoint.status == "finished" else None,
     )

@@ -94,14 +94,21 @@ _ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "bud
 
 
 def _joined(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
-    """Input that came meanwhile enters the run, while it has a step left to answer it; else it waits for a run of its own."""
-    if not session.waiting or session.step >= agent.max_steps:
+    """Input that came meanwhile enters the run, while it may still answer it; else it waits for a run of its own."""
+    if not session.waiting or not _may_ask_again(session, agent, live):
         return ()
     entering = session.joining
     unseen = [input_id for input_id in entering if input_id not in live.cleared] if agent.guards_input else []
     if unseen:
         return (CheckInput(unseen[0]),)
     return (Write(tuple(r.InputApplied(input_id) for input_id in entering)),) if entering else ()
+
+
+def _may_ask_again(session: Session, agent: AgentFacts, live: Live) -> bool:
+    """Whether the run has a step, time and budget left for another model call."""
+    if session.step >= agent.max_steps or _late(session, live):
+        return False
+    return agent.limits is None or spent(session.usage, agent.limits) is None
 
 
 def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
@@ -175,6 +182,10 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
 def _out_of_time(session: Session, live: Live) -> bool:
     if session.turn is None and session.messages and session.messages[-1].role == "assistant":
         return False  # it has its answer
+    return _late(session, live)
+
+
+def _late(session: Session, live: Live) -> bool:
     deadline = session.run.deadline
     return live.late or (deadline is not None and live.now >= deadline)
 
@@ -187,14 +198,14 @@ def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> I
             continue
         tool = agent.tools.get(call.name)
         child = session.children.get(call.id)
-        if child is not None and tool is not None:
+        if child is not None and goes_on_within(tool):
             waits = child.wait if child.awaiting else None
             if waits is None and not _full(agent, running):
                 running += 1
                 yield RunCall(call, None, decision=session.decisions.get(call.id))
                 continue
             if waits is not None and not running:
-                yield Write(pause_on(session, wait_of_lead(call, waits)))
+                yield Write(pause_on(session, wait_of_lead(call, waits, live.now)))
             return
         cut = call.id in turn.started and not goes_on_within(tool)
         verdict = _verdict(session, turn, call, agent, live, cut=cut)

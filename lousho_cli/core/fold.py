@@ -15,17 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import msgspec
-
 from lousho_cli.core.accumulator import Accumulator
-from lousho_cli.core.answering import decision_of
+from lousho_cli.core.fold_waits import WAITS, approval_marker, forget_wait, no_longer_asks
 from lousho_cli.core.open_turns import open_turn
 from lousho_cli.core.recognise import digest_input
 from lousho_cli.domain import records as r
-from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import Asked, InputState, Parent, Run, Session
-from lousho_cli.domain.times import later, ms_between
+from lousho_cli.domain.session import InputState, Parent, Run, Session
 from lousho_cli.domain.usage import step_usage
 
 Handlers = dict[type, Callable[[Accumulator, Any, r.Batch], None]]
@@ -205,23 +201,13 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         deadline=record.deadline or run.deadline,
     )
     f.attempts = record.attempt
-    _forget_wait(f)
+    forget_wait(f)
     # Nobody goes on with a session that waits, unless its approval is gone: then the call is gated again.
     f.wait, f.wait_taken, f.status, f.stop = None, False, "in-progress", None
     if f.outcome is not None:
         f.retries = 0  # the run had ended; whoever names it again begins its tries afresh
     f.outcome = f.error = f.error_code = None
     f.abort_asked = False
-
-
-def _forget_wait(f: Accumulator) -> None:
-    """The sub-agents that led to what the session waited for no longer wait for it either."""
-    wait, child = f.wait, f
-    for call_id in wait.calls if wait else ():
-        if call_id not in child.children:
-            return
-        child = child.children[call_id]
-        child.wait, child.status = None, "in-progress"
 
 
 def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
@@ -264,17 +250,6 @@ def _tool_started(f: Accumulator, record: r.ToolStarted, batch: r.Batch) -> None
             f.started[call.id] = batch.epoch
 
 
-def _tool_asked(f: Accumulator, record: r.ToolAsked, _batch: r.Batch) -> None:
-    if any(call.id == record.id for call in f.calls[f.done :]) and record.id not in f.results:
-        f.asked = {**f.asked, record.id: Asked(record.kind, record.question, record.args)}
-        f.started.pop(record.id, None)  # it ended by asking: it was not cut
-
-
-def _no_longer_asks(f: Accumulator, call_id: str) -> None:
-    if call_id in f.asked:
-        f.asked = {known: asked for known, asked in f.asked.items() if known != call_id}
-
-
 def _tool_spawned(f: Accumulator, record: r.ToolSpawned, _batch: r.Batch) -> None:
     if any(call.id == record.id for call in f.calls):
         f.spawned[record.id] = (record.pid, record.started)
@@ -287,24 +262,17 @@ def _tool_finished(f: Accumulator, record: r.ToolFinished, _batch: r.Batch) -> N
             break
     else:
         return
-    marker = _approval_marker(f.decisions.get(call_id)) if f.decisions else None
+    marker = approval_marker(f.decisions.get(call_id)) if f.decisions else None
     if record.replaced_by is not None:
         marker = {**(marker or {}), "replacedByHook": record.replaced_by}
     if f.asked:
-        _no_longer_asks(f, call_id)
+        no_longer_asks(f, call_id)
     f.results[call_id] = Message("tool", record.content, (), call_id, call.name, record.is_error, (), marker)
     if f.wait is not None and f.wait.holds_up == call_id:
         # A call that has its result waits for nobody: it was cancelled.
         f.decided = {**f.decided, f.wait.id: False}
         f.wait, f.wait_taken = None, False
     _settle_prefix(f)
-
-
-def _approval_marker(decision: ApprovalDecision | None) -> dict[str, Any] | None:
-    if decision is None:
-        return None
-    marker = {"id": decision.id, "approved": decision.approved, "edited": decision.args is not None}
-    return {"approval": marker | ({"by": decision.by} if decision.by else {})}
 
 
 def _settle_prefix(f: Accumulator) -> None:
@@ -321,41 +289,6 @@ def _settle_prefix(f: Accumulator) -> None:
         f.retries = 0  # a finished tool phase is progress
         f.messages.extend(f.held)
         f.held = ()
-
-
-def _wait_opened(f: Accumulator, record: r.WaitOpened, _batch: r.Batch) -> None:
-    f.wait, f.wait_taken = record.approval, False
-
-
-def _wait_taken(f: Accumulator, record: r.WaitTaken, _batch: r.Batch) -> None:
-    if f.wait is not None and f.wait.id == record.id:
-        f.wait_taken = True
-        f.decided = {**f.decided, record.id: True}
-
-
-def _wait_put_back(f: Accumulator, record: r.WaitPutBack, _batch: r.Batch) -> None:
-    if f.wait is not None and f.wait.id == record.id:
-        f.wait_taken = False
-        f.decided = {i: approved for i, approved in f.decided.items() if i != record.id}
-
-
-def _wait_answered(f: Accumulator, record: r.WaitAnswered, batch: r.Batch) -> None:
-    if f.wait is None or f.wait.id != record.id:
-        return
-    asked = f.children.get(f.wait.calls[0]) if f.wait.calls else None
-    if asked is not None:
-        _wait_answered(asked, record, batch)
-    call_id = f.wait.tool_call_id
-    decision = decision_of(f.wait, record, f.decisions.get(call_id))
-    if not f.wait.calls:
-        f.decisions = {**f.decisions, call_id: decision}
-        _no_longer_asks(f, call_id)
-    f.decided = {**f.decided, record.id: decision.approved}
-    if f.run.deadline is not None:
-        # The time a person took is not the run's.
-        waited = max(ms_between(f.wait.created_at, batch.at), 0)
-        f.run = msgspec.structs.replace(f.run, deadline=later(f.run.deadline, waited))
-    f.wait, f.wait_taken, f.status = None, False, "in-progress"
 
 
 def _model_retry(f: Accumulator, record: r.ModelRetry, _batch: r.Batch) -> None:
@@ -418,17 +351,13 @@ _HANDLERS: Handlers = {
     r.Splice: _splice,
     r.ToolStarted: _tool_started,
     r.ToolSpawned: _tool_spawned,
-    r.ToolAsked: _tool_asked,
     r.ToolFinished: _tool_finished,
-    r.WaitOpened: _wait_opened,
-    r.WaitTaken: _wait_taken,
-    r.WaitPutBack: _wait_put_back,
-    r.WaitAnswered: _wait_answered,
     r.ModelRetry: _model_retry,
     r.BusinessState: _business_state,
     r.Mark: _mark,
     r.Foreign: _foreign,
     r.Within: _within,
+    **WAITS,
 }
 """What each record does. ``Partial`` and ``Note`` change no state: they are for who reads the log."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.checkpoints import checkpoint_at, state_of_checkpoint
+from lousho_cli.core.checkpoints import checkpoint_at, children_of, state_of_checkpoint
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.messages import Message, message_from, user
 from lousho_cli.domain.plain import json_text, plain
@@ -99,11 +99,22 @@ def fork_state(source: Session, mark: Marked, patch: Patch) -> State:
     )
 
 
+def forked_children(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The sub-agents of a checkpoint as a fork of it begins with them, in plain JSON as there.
+
+    Raises:
+        StorageError: one is not readable.
+    """
+    children = children_of(stored, waiting=False)
+    return {call_id: msgspec.to_builtins(_forked_child(child)) for call_id, child in children.items()}
+
+
 def _forked_child(state: State) -> State:
-    """A sub-agent in a fork: what it had started is forgotten, and what it asked is asked again."""
-    turn = msgspec.structs.replace(state.turn, started={}, spawned={}) if state.turn else None
+    """A sub-agent in a fork: what it had started is forgotten, what it asked is asked again, and its time begins afresh."""
+    turn = msgspec.structs.replace(state.turn, started={}, spawned={}, asked={}) if state.turn else None
     children = {call_id: _forked_child(child) for call_id, child in state.children.items()}
-    return msgspec.structs.replace(state, turn=turn, children=children, decisions={})
+    runs = tuple(msgspec.structs.replace(run, deadline=None) for run in state.runs)
+    return msgspec.structs.replace(state, turn=turn, children=children, decisions={}, runs=runs)
 
 
 def _forked_run(run: Run, start: int) -> Run:

@@ -291,7 +291,8 @@ def _permitted(
     if said is not None and said.action == "deny":
         return _denied(call, "mode", said.reason)
     if decision is not None:
-        return Run(args) if question is None else Settle(_answer(question, decision.note or ""), is_error=False)
+        said_then = decision.answers[-1] if decision.answers else decision.note or ""
+        return Run(args) if question is None else Settle(_answer(question, said_then), is_error=False)
     if question is not None:
         return Ask(args, "secret" if question.secret else "question", question)
     if said is not None:

@@ -72,6 +72,9 @@ def waits_for(approval: PendingApproval) -> WaitsFor:
         path=approval.path,
         question=question.text if question else None,
         options=question.options if question else (),
+        allow_free_text=question.allow_free_text if question else True,
+        url=question.url if question else None,
+        reason=approval.reason,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.core.fingerprint import compare_fingerprints
 from lousho_cli.core.gate import Ask, Consult, Run, Verdict, effective_replay, judge
-from lousho_cli.core.sub_agents import facts_of
+from lousho_cli.core.sub_agents import facts_of, goes_on_within
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import Session
@@ -67,7 +67,6 @@ def outlook(session: Session, agent: AgentFacts, mode: DriftMode = "warn") -> Ou
     """The verdict on resuming, the gravest first: missing tool or refused drift, in doubt, a person, safe."""
     missing, drift = missing_tools(session, agent), drift_of(session, agent)
     ahead = _ahead(session, agent)
-    started = session.turn.started if session.turn else {}
     verdict: Prospect = "safe"
     if missing:
         verdict = "missing-tool"
@@ -79,19 +78,19 @@ def outlook(session: Session, agent: AgentFacts, mode: DriftMode = "warn") -> Ou
         verdict = "awaiting"
     elif session.ended or not session.exists:
         verdict = "nothing-pending"
-    again = tuple(call for call in (*ahead["will_run"], *ahead["may_ask"]) if call.id in started)
     calls = {name: tuple(found) for name, found in ahead.items()}
-    return Outlook(verdict, again=again, missing=missing, drift=drift, **calls)
+    return Outlook(verdict, missing=missing, drift=drift, **calls)
 
 
 def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
     """What becomes of each call without a result, by the field of an outlook. A call that only gets its result is left out."""
-    ahead: dict[str, list[ToolCall]] = {name: [] for name in ("will_run", "in_doubt", "may_ask", "will_ask", "behind")}
+    ahead: dict[str, list[ToolCall]] = {name: [] for name in ("will_run", "again", "in_doubt", "may_ask", "will_ask", "behind")}
     for call in session.pending:
         child, facts = session.children.get(call.id), facts_of(agent.tools.get(call.name))
         if child is not None and facts is not None:
-            for name, calls in _ahead_within(child, facts, call).items():
-                ahead["behind" if ahead["will_ask"] and name in _RUNS else name] += calls
+            within = _ahead_within(child, facts, call)
+            for name, calls in (_held_up(within) if ahead["will_ask"] else within).items():
+                ahead[name] += calls
             continue
         if _in_doubt(session, agent, call):
             ahead["in_doubt"].append(call)  # it is settled at once, whatever stands in front of it
@@ -106,10 +105,20 @@ def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
             ahead["may_ask"].append(call)
         elif isinstance(verdict, Run):
             ahead["will_run"].append(call)
+        if isinstance(verdict, Run | Consult) and not ahead["will_ask"] and _cut(session, agent, call):
+            ahead["again"].append(call)
     return ahead
 
 
-_RUNS = {"will_run", "may_ask", "will_ask"}
+def _cut(session: Session, agent: AgentFacts, call: ToolCall) -> bool:
+    """Whether a call was begun, and does not simply go on where it stopped."""
+    return session.turn is not None and call.id in session.turn.started and not goes_on_within(agent.tools.get(call.name))
+
+
+def _held_up(ahead: dict[str, list[ToolCall]]) -> dict[str, list[ToolCall]]:
+    """The same for who comes behind a call that a person must decide on: what would run waits."""
+    waits = [call for name in ("will_run", "may_ask", "will_ask", "behind") for call in ahead.get(name, ())]
+    return {"behind": waits, "in_doubt": ahead.get("in_doubt", [])}
 
 
 def _ahead_within(child: Session, facts: AgentFacts, call: ToolCall) -> dict[str, list[ToolCall]]:
@@ -121,7 +130,7 @@ def _ahead_within(child: Session, facts: AgentFacts, call: ToolCall) -> dict[str
 
 def _in_doubt(session: Session, agent: AgentFacts, call: ToolCall) -> bool:
     decision = session.decisions.get(call.id)
-    if session.turn is None or call.id not in session.turn.started or (decision is not None and not decision.approved):
+    if not _cut(session, agent, call) or (decision is not None and not decision.approved):
         return False
     return effective_replay(agent.tools.get(call.name), agent.policy, session.run.replay) != "safe"
 
@@ -133,7 +142,8 @@ def _judged(session: Session, agent: AgentFacts, call: ToolCall) -> Verdict:
         agent.policy,
         available=tuple(agent.tools),
         decision=session.decisions.get(call.id),
-        cut=session.turn is not None and call.id in session.turn.started,
+        cut=_cut(session, agent, call),
+        asked=session.turn.asked.get(call.id) if session.turn is not None else None,
         truncated=session.turn is not None and session.turn.truncated,
         default_replay=session.run.replay,
     )

@@ -19,7 +19,8 @@ from lousho_cli.domain.codec import checkpoint_from, encode_value
 from lousho_cli.domain.originals import entry_from_original, is_original
 from lousho_cli.errors import StorageError
 
-_BAD = (msgspec.MsgspecError, ValueError, RecursionError, StorageError)
+_BAD = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, StorageError)
+"""TypeError: somebody's storage may give something else back than the text it got."""
 
 
 class _Entry(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ import msgspec
 
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.times import later, ms_between
 
 
 def facts_of(tool: Any) -> Any | None:
@@ -21,9 +22,13 @@ def goes_on_within(tool: Any) -> bool:
     return facts_of(tool) is not None
 
 
-def wait_of_lead(call: ToolCall, wait: PendingApproval) -> PendingApproval:
-    """What a sub-agent waits for, as its lead waits for it."""
-    return msgspec.structs.replace(wait, path=(call.name, *wait.path), calls=(call.id, *wait.calls))
+def wait_of_lead(call: ToolCall, wait: PendingApproval, now: str) -> PendingApproval:
+    """What a sub-agent waits for, as its lead waits for it from ``now`` on: while another was decided first, nobody could see it."""
+    expires_at = wait.expires_at
+    if expires_at is not None:
+        expires_at = later(expires_at, max(ms_between(wait.created_at, now), 0))
+    path, calls = (call.name, *wait.path), (call.id, *wait.calls)
+    return msgspec.structs.replace(wait, path=path, calls=calls, created_at=now, expires_at=expires_at)
 
 
 def tools_at(tools: Mapping[str, Any], wait: PendingApproval) -> Mapping[str, Any]:

@@ -117,8 +117,8 @@ class StepSaved(_Event, frozen=True, gc=False, kw_only=True, tag="step.saved"):
     """The answer of a step is durable: no crash and no power cut takes it, and it is never asked for again. Once a step.
 
     Who reads a log of files while another process writes it sees an answer the moment it stands there, which may be
-    before it is durable. There, this comes once that is known: with the next batch, which names what was synced
-    before it, or when the log was given back.
+    before it is durable. There, this comes once that is known, perhaps behind ``run.done``: with the next batch,
+    which names what was synced before it, or when the log was given back.
     """
 
     type: ClassVar[Literal["step.saved"]] = "step.saved"

@@ -10,7 +10,10 @@ from lousho_cli.domain.checkpoint import Status
 
 
 class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a session waits for, enough to show and decide it without its transcript."""
+    """What a session waits for, enough to show and decide it without its transcript.
+
+    ``url``: where to sign in. ``reason``: why a rule has it asked.
+    """
 
     id: str
     tool: str
@@ -22,6 +25,9 @@ class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     path: tuple[str, ...] = ()
     question: str | None = None
     options: tuple[str, ...] = ()
+    allow_free_text: bool = True
+    url: str | None = None
+    reason: str | None = None
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -11,7 +11,7 @@ import msgspec
 from lousho_cli.core.answering import answer_records, waits_for
 from lousho_cli.core.decide import AgentFacts, resumed
 from lousho_cli.core.fingerprint import keeping_instructions
-from lousho_cli.core.gate import validated
+from lousho_cli.core.gate import GatedTool, validated
 from lousho_cli.core.originals import approval_from, approval_parts
 from lousho_cli.core.snapshots import state_of_snapshot
 from lousho_cli.core.sub_agents import tools_at
@@ -37,7 +37,6 @@ from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.sessions import read_session
-from lousho_cli.ports.tool import Tool
 
 
 async def resume_after_approval(
@@ -234,7 +233,7 @@ def _answer(session: Session, decision: ApprovalDecision, stored: _Stored, agent
     return (answered[0], goes_on, *answered[1:], *_never_run(session, stored.approval))
 
 
-def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[str, Tool], *, taken: bool = False) -> ApprovalDecision:
+def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[str, GatedTool], *, taken: bool = False) -> ApprovalDecision:
     """A decision whose edit, if any, is validated by the tool that would get it.
 
     Args:

@@ -7,7 +7,7 @@ can refuse an order refuses it here, before anything is written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from lousho_cli.core.admit import Admission, admit, beginning
 from lousho_cli.core.fold import fold
 from lousho_cli.core.record_events import DRIFT
 from lousho_cli.core.resuming import drift_of, missing_tools
+from lousho_cli.core.sub_agents import facts_of
 from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import AgentDrift
@@ -102,7 +103,7 @@ class Beginner:
         drift = _compare(agent, _told(session, [record for record in records if type(record) is r.WaitAnswered]))
         notes: tuple[r.Record, ...] = (self._note(DRIFT, f"{CHANGED}: {drift.describe()}", drift),) if drift else ()
         if records and not session.ended:
-            await _reap(agent, session)
+            await _reap(agent.facts.tools, session)
         if orphaned:
             gone = f"the approval this session waited for is gone; its call is gated again [{ORPHANED}]"
             notes = (*notes, self._note("orphaned", gone))
@@ -189,15 +190,19 @@ def _compare(agent: RunAgent, session: Session) -> AgentDrift | None:
     return None if mode == "ignore" else drift
 
 
-async def _reap(agent: RunAgent, session: Session) -> None:
-    """Kills what a cut call left running: it may not go on beside its own second try."""
+async def _reap(tools: Mapping[str, Any], session: Session) -> None:
+    """Kills what a cut call left running, one of a sub-agent too: it may not go on beside its own second try."""
     if session.turn is None:
         return
     names = {call.id: call.name for call in session.turn.calls}
     for call_id, (pid, started) in session.turn.spawned.items():
-        reap = getattr(agent.tools.get(names[call_id]), "reap", None)
+        reap = getattr(tools.get(names[call_id]), "reap", None)
         if reap is not None:
             await reap(pid, started)
+    for call_id, child in session.children.items():
+        facts = facts_of(tools.get(names.get(call_id, "")))
+        if facts is not None:
+            await _reap(facts.tools, child)
 
 
 def _told(session: Session, records: Sequence[r.Record]) -> Session:

@@ -25,7 +25,8 @@ class Calls:
 
     On an abort or a stop the calls that run are awaited, for ``abort_grace_ms`` where that is set.
     What has not ended then is given up: aborted, it gets a cancelled result; stopped, it gets none
-    and counts as cut.
+    and counts as cut. A sub-agent is never given up: it hears of the same signal, keeps to the same
+    time, and writes to the log, which may not be broken off.
     """
 
     def __init__(self, log: DrivenLog, agent: RunAgent, signal: AbortSignal, delegation: Delegation) -> None:
@@ -83,13 +84,17 @@ class Calls:
         answers = effect.decision.answers if effect.decision is not None else ()
         return run_call(self._agent, effect, self.context_of(effect.call, rerun=effect.rerun, answers=answers))
 
+    def _drives(self, call: ToolCall) -> bool:
+        """Whether a call is a sub-agent's run."""
+        return facts_of(self._agent.tools.get(call.name)) is not None
+
     async def _delegated(self, effect: RunCall) -> Outcome | None:
         ended = await self._delegation.run(effect)
         return None if ended is None else await reported(self._agent.hooks, effect.call, effect.args, self._log.id, ended)
 
     def _give_up_inline_after_grace(self) -> None:
         grace = self._agent.settings.abort_grace_ms
-        if grace is not None:
+        if grace is not None and self._alone is not None and not self._drives(self._alone):
             asyncio.get_running_loop().call_later(grace / 1000, self._inline.interrupt)
 
     def finished(self) -> Sequence[Outcome]:
@@ -133,6 +138,10 @@ class Calls:
         timeout = None if self._deadline is None else max(self._deadline - now, 0)
         _, late = await asyncio.wait(self._tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if late == set(self._tasks):
+            late = {task for task in late if not self._drives(self._tasks[task])}
+            if not late:
+                await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+                return
             for task in late:
                 task.cancel()
             await asyncio.wait(late, timeout=1)

@@ -10,7 +10,7 @@ import msgspec
 
 from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, point_of, trimmed_away
 from lousho_cli.core.checkpoints import checkpoint_of, state_of_checkpoint
-from lousho_cli.core.fork import LeftBehind, Patch, fork_state, left_behind, patch_from, patched
+from lousho_cli.core.fork import LeftBehind, Patch, fork_state, forked_children, left_behind, patch_from, patched
 from lousho_cli.core.rings import state_of_ring
 from lousho_cli.core.states import session_from
 from lousho_cli.domain import records as r
@@ -113,6 +113,7 @@ def mark_here(session: Session) -> Marked:
         step_usage=session.step_usage,
         business_state=session.business_state,
         decisions={},
+        children=session.children,
     )
 
 
@@ -173,14 +174,16 @@ async def _plain_cut(store: Any, address: Address) -> tuple[Marked, Checkpoint]:
 
 
 def _forked(kept: Checkpoint, change: Patch, session_id: str) -> Checkpoint:
+    changed = patched(kept, change)
     return msgspec.structs.replace(
-        patched(kept, change),
+        changed,
         session_id=session_id,
         status="in-progress",
         approval_id=None,
         approval_kind=None,
         decisions={},
         started=(),
+        children=forked_children(changed.children),
     )
 
 

@@ -21,5 +21,6 @@ async def get_checkpoint_history(store: Any, session_id: str, limit: int | None 
     history = getattr(store, "history", None)
     if history is None:
         return None
-    entries: Sequence[Any] = await (history(session_id) if limit is None else history(session_id, limit))
-    return [entry_of(value) for value in entries]
+    entries: Sequence[Any] | None = await (history(session_id) if limit is None else history(session_id, limit))
+    # Somebody else's may have nothing for a session it does not know, and give more than it was asked for.
+    return [entry_of(value) for value in (entries or ())[: None if limit is None else max(limit, 0)]]

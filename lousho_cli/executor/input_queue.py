@@ -33,8 +33,8 @@ class InputQueue:
             input_id: makes sending the same twice the same as once. by: who sends it.
 
         Returns:
-            True once it is durable. False: the run pauses or has ended, and nothing was taken; send it as
-            the session's next message.
+            True once it is durable. False: the run pauses, has ended or could not begin, and nothing was taken;
+            send it as the session's next message.
 
         Raises:
             InputRejectedError: the id was used for other content.
@@ -68,3 +68,8 @@ class InputQueue:
         """The run is over; for who drives it."""
         self._closed = True
         self._begun.set()
+
+    def never_began(self) -> None:
+        """The run is over; where it was refused before it began, nobody waits for that any more."""
+        if not self._begun.is_set():
+            self.close()

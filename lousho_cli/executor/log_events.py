@@ -58,7 +58,7 @@ async def read_events(store: LogStore, session_id: str, after: tuple[int, int], 
     while True:
         if goes_on is not _not_at_all and clock() - looked_s >= FOLLOW_EVERY_S:
             await store.follow(session_id)
-            looked_s = clock()
+            looked_s = clock() if teller.seq else looked_s  # of one that has not begun nobody is told yet
         driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
         read = await store.read(session_id, teller.seq)
         if read.head < teller.seq:

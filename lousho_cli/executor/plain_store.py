@@ -67,13 +67,11 @@ class PlainStore(MemoryStore):
             return ()
         checkpoint = checkpoint_from(stored)
         waits = self._pending if self._pending and self._pending.id == checkpoint.approval_id else None
-        state = state_of_checkpoint(checkpoint, waits)
+        begun = _BEFORE if checkpoint.status == "in-progress" and checkpoint.started is None else None
+        state = state_of_checkpoint(checkpoint, waits, begun)
         if waits and waits.calls and not checkpoint.children and self._paused is not None:
             # The original product kept a sub-agent that waits in the snapshot alone, and a placeholder as its result.
             state = msgspec.structs.replace(self._paused, business_state=checkpoint.business_state)
-        if state.turn is not None and checkpoint.status == "in-progress" and checkpoint.started is None:
-            begun = msgspec.structs.replace(state.turn, started={call.id: _BEFORE for call in state.turn.unanswered})
-            state = msgspec.structs.replace(state, turn=begun)
         mark = r.Mark(checkpoint.step_index, checkpoint.status, checkpoint.finish_reason, checkpoint.approval_id)
         return (r.Base(state), mark)
 

@@ -38,6 +38,9 @@ async def carry_out(source: AgentSource, order: Order, controller: AbortControll
         detail = error.detail if isinstance(error, SDKError) else str(error)
         events.failed(detail or type(error).__name__, getattr(error, "code", None))
         raise
+    finally:
+        if order.queue is not None:
+            order.queue.never_began()
     if order.place.shared and not controller.signal.aborted:
         await _serve_late_posts(source, order, controller, events, clock)
     events.done(RunDone(step=result.steps, finish_reason=result.finish_reason, status=result.status, outcome=result.outcome))
@@ -48,8 +51,9 @@ async def _serve_late_posts(source: AgentSource, order: Order, controller: Abort
     """Whoever found us owning the log left a post instead of claiming it: looks once more, now that we do not."""
     place = order.place
     try:
+        theirs = msgspec.structs.replace(order, given=False, queue=None)
         while await place.store.inbox(place.session_id) and not controller.signal.aborted:
-            await _Owner(source, msgspec.structs.replace(order, given=False), controller, events, clock).carry_out()
+            await _Owner(source, theirs, controller, events, clock).carry_out()
     except SessionBusyError:
         return  # its sender looked as well, and serves it
     except (SDKError, PropagatingToolError) as error:

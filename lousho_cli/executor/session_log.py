@@ -196,9 +196,16 @@ class SessionLog:
             raise OwnershipLostError(self.id, "another owner, or nobody: the lease could not be renewed in time")
 
     async def snapshot_if_due(self) -> None:
-        """Caches the fold when enough was written since the last time."""
-        if self.claim.snapshot_due:
-            await self.store.save_snapshot(self.claim, state_from(self.session))
+        """Caches the fold when enough was written since the last time.
+
+        Not one that ran ahead of what was written, nor of what is durable: once another owner had made the log as
+        long, such a cache would be taken for what the log says.
+        """
+        if not self.claim.snapshot_due or self._written < self._fold.seq:
+            return
+        state = state_from(self.session)
+        await self.flush()
+        await self.store.save_snapshot(self.claim, state)
 
     async def close(self, wake_at: str | None = None) -> None:
         """Makes everything durable, caches the head, and gives the log back.

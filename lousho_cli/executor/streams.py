@@ -14,9 +14,6 @@ from lousho_cli.executor.events import Listener
 
 Result = TypeVar("Result")
 
-_RUNNING: set[asyncio.Task[Any]] = set()
-"""Runs that go on although nobody may hold their stream any more: an event loop alone does not keep a task alive."""
-
 
 class EventStream(Generic[Result]):
     """Events of one run, in order. The run begins with the first look; it can be read once.
@@ -47,8 +44,6 @@ class EventStream(Generic[Result]):
             signal, controller = self._signal, self._controller
             forget = signal.on_abort(lambda: controller.abort(signal.reason)) if signal is not None else lambda: None
             self._task = asyncio.ensure_future(self._run(self._put, controller.signal))
-            _RUNNING.add(self._task)
-            self._task.add_done_callback(_RUNNING.discard)
             self._task.add_done_callback(lambda _: forget())
             self._task.add_done_callback(lambda _: self._events.put_nowait(None))
         return self._task

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from lousho_cli.core.decide import AgentFacts
+from lousho_cli.core.permissions import Mode
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
@@ -32,6 +33,8 @@ class SubAgent(msgspec.Struct, frozen=True):
         named here holds for it as for its lead.
     needs_approval: whether a person must agree before it starts; as for any tool.
     subagents: those it may hand work to itself.
+    max_input_tokens, max_output_tokens, max_cost_usd: limits of each of its runs; None takes the lead's.
+    permissions: rules that are tried behind the lead's. permission_mode: None takes the lead's.
     """
 
     agent: Agent | Mapping[str, Any]
@@ -40,10 +43,15 @@ class SubAgent(msgspec.Struct, frozen=True):
     tools: Any = None
     max_steps: int = 10
     max_tokens: int | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    max_cost_usd: float | None = None
     max_duration_ms: int | None = None
     requires_approval: Iterable[str] | bool = ()
     needs_approval: Any = False
     subagents: Mapping[str, Any] = {}
+    permissions: Sequence[Any] = ()
+    permission_mode: Mode | None = None
 
 
 class Ready(Protocol):

@@ -61,6 +61,9 @@ def read(path: Path) -> Iterator[Found]:
     if path.is_dir():
         for folder, kind in _folders_in(path):
             yield from _files(path, folder, kind)
+        for folder in (path / "sessions", path / ".lousho" / "sessions"):
+            if number := len([file for file in folder.glob("*.json") if file.is_file()]):
+                yield Found("transcripts", "", number, str(folder.relative_to(path.parent)))
     elif _is_database(path):
         with _opened(path) as connection:
             yield from rows(connection, path.name)
@@ -152,12 +155,15 @@ def is_original_database(connection: sqlite3.Connection) -> bool:
         StorageError: it is damaged.
     """
     try:
-        names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not {"checkpoints", "approvals"} <= names:
+        if not {"checkpoints", "approvals"} <= _tables(connection):
             return False
         return {"session_id", "payload"} <= {row[1] for row in connection.execute("PRAGMA table_info(checkpoints)")}
     except sqlite3.Error as error:
         raise StorageError(f"the database can not be read: {error}") from error
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def rows(connection: sqlite3.Connection, where: str) -> Iterator[Found]:
@@ -173,6 +179,8 @@ def rows(connection: sqlite3.Connection, where: str) -> Iterator[Found]:
         for session_id, payload, at in connection.execute("SELECT session_id, payload, updated_at FROM checkpoints ORDER BY session_id"):
             yield _row("checkpoint", session_id, payload, at, f"{where}: checkpoint {session_id}")
         yield from _rings(connection, where)
+        if "sessions" in _tables(connection) and (number := connection.execute("SELECT count(*) FROM sessions").fetchone()[0]):
+            yield Found("transcripts", "", number, f"{where}: table sessions")
         open_ones = "SELECT id, payload, updated_at FROM approvals WHERE resolved_at IS NULL ORDER BY id"
         for approval_id, payload, at in connection.execute(open_ones):
             yield _row("approval", approval_id, payload, at, f"{where}: approval {approval_id}")
@@ -182,7 +190,7 @@ def rows(connection: sqlite3.Connection, where: str) -> Iterator[Found]:
 
 def _rings(connection: sqlite3.Connection, where: str) -> Iterator[Found]:
     """The history of each session, where the file is new enough to have one."""
-    if not list(connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'checkpoint_history'")):
+    if "checkpoint_history" not in _tables(connection):
         return
     names = [row[0] for row in connection.execute("SELECT DISTINCT session_id FROM checkpoint_history ORDER BY session_id")]
     for session_id in names:

@@ -7,6 +7,7 @@ newer version. What was touched since the cutoff stays, but for the checkpoints 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -14,14 +15,16 @@ from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
 from lousho_cli.core.session_ids import keeps_only_a_pause
 from lousho_cli.core.trimming import base_batch, old_marks, trimmed_state
+from lousho_cli.core.versions import require_readable
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.times import later
-from lousho_cli.errors import ConfigurationError, SessionBusyError
+from lousho_cli.errors import ConfigurationError, DamagedLogError, SessionBusyError
 from lousho_cli.ports.log_store import LogStore
 
 _HOST = "prune"
+_DAMAGED = "damaged: see lousho fsck"
 
 
 class Pruned(msgspec.Struct, frozen=True):
@@ -70,12 +73,14 @@ async def prune(store: LogStore, older_than_ms: float, *, now: str, force: bool 
         return Pruned()  # before the first year there is nothing
     pruning = _Pruning(store, cutoff, force, dry_run)
     found = await store.heads()
-    pruning.skipped += [(log_id, "damaged: see lousho fsck") for log_id, _ in found.damaged]
+    pruning.skipped += [(log_id, _DAMAGED) for log_id, _ in found.damaged]
     for head in sorted(found.heads, key=lambda head: head.id):
         try:
             await pruning.one(head)
         except SessionBusyError as error:
             pruning.skipped.append((head.id, f"driven by {error.owner}"))
+        except DamagedLogError:
+            pruning.skipped.append((head.id, _DAMAGED))
     return pruning.result()
 
 
@@ -98,6 +103,7 @@ class _Pruning:
 
         Raises:
             SessionBusyError: somebody drives it.
+            DamagedLogError: not all of it can be read.
         """
         old = await self._untouched(head)
         waits = head.waits_for is not None
@@ -118,7 +124,7 @@ class _Pruning:
         owner = await self.store.owner(head.id)
         if owner is not None:
             raise SessionBusyError(head.id, owner.describe())
-        session = fold((await self.store.read(head.id)).batches)
+        session = fold(await self._whole(head.id))
         if session.seq != head.seq:
             return  # it was touched just now
         if not self.dry_run:
@@ -149,7 +155,15 @@ class _Pruning:
 
     async def _old_in(self, log_id: str) -> tuple[Session, int, set[str]]:
         """A session, how many of its marks are old, and which decisions."""
-        batches = (await self.store.read(log_id)).batches
+        batches = await self._whole(log_id)
         session = fold(batches)
         before = fold([batch for batch in batches if batch.at < self.cutoff])
         return session, old_marks(session, self.cutoff), set(before.decided) & set(session.decided)
+
+    async def _whole(self, log_id: str) -> Sequence[r.Batch]:
+        """A log as it stands. Its head may be older than the damage, so it says nothing of it."""
+        read = await self.store.read(log_id)
+        if read.holes:
+            raise DamagedLogError(f"session {log_id} is damaged: {read.holes[0].detail}")
+        require_readable(log_id, read.batches)
+        return read.batches

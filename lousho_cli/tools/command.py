@@ -32,6 +32,7 @@ class CommandTool:
         cwd: the folder it runs in.
         timeout_ms: how long it may take.
         env: variables beside those of this process.
+        read_only: it changes nothing, so it may run in plan mode.
 
     Raises:
         ConfigurationError: a name or a schema that can not be one.
@@ -48,11 +49,14 @@ class CommandTool:
         needs_approval: bool | Callable[..., Any] = False,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         env: Mapping[str, str] | None = None,
+        *,
+        read_only: bool = False,
     ) -> None:
         self.name = check_name(name)
         self.description = description
         self.replay = replay
         self.needs_approval = needs_approval
+        self.read_only = read_only
         self.command = tuple(command)
         self.cwd = cwd
         self.timeout_ms = timeout_ms

@@ -42,6 +42,8 @@ def define_tool(
     input: type[BaseModel] | Mapping[str, Any] | None = ...,
     needs_approval: NeedsApproval = ...,
     replay: Replay | None = ...,
+    read_only: bool = ...,
+    edits: bool = ...,
 ) -> FunctionTool: ...
 
 
@@ -53,6 +55,8 @@ def define_tool(
     input: type[BaseModel] | Mapping[str, Any] | None = ...,
     needs_approval: NeedsApproval = ...,
     replay: Replay | None = ...,
+    read_only: bool = ...,
+    edits: bool = ...,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -66,6 +70,8 @@ def define_tool(
     execute: Callable[..., Any] | None = None,
     needs_approval: NeedsApproval = False,
     replay: Replay | None = None,
+    read_only: bool = False,
+    edits: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool; without ``execute``, the decorator that makes one of the function below it.
 
@@ -81,13 +87,16 @@ def define_tool(
             context: True or "ask" asks a person, False or "approve" runs it, "deny" or {"deny": reason} does
             not. It may be async. Without ``input`` the arguments come as a dictionary.
         replay: whether a call that was cut may run again (``safe``) or must not (``never``); None leaves it to the run.
+        read_only: it changes nothing, so it may run in plan mode. edits: it only edits files of the working folder, so the
+            mode accept-edits does not ask about it.
 
     Raises:
         ConfigurationError: a part that can not be one; ``field`` names it.
     """
     if function is not None and execute is not None:
         raise ConfigurationError("the function was given twice", field="execute", hint="Decorate it, or pass it as execute.")
-    made = partial(_made, name=name, description=description, input=input, needs_approval=needs_approval, replay=replay)
+    changes = {"read_only": read_only, "edits": edits}
+    made = partial(_made, name=name, description=description, input=input, needs_approval=needs_approval, replay=replay, changes=changes)
     body = execute or function
     return made if body is None else made(body)
 
@@ -100,17 +109,18 @@ def _made(
     input: type[BaseModel] | Mapping[str, Any] | None,
     needs_approval: NeedsApproval,
     replay: Replay | None,
+    changes: Mapping[str, bool],
 ) -> FunctionTool:
     check_function(function)
     if input is None:
         _must_not_be_whole(function)
-        return function_tool(function, name=name, description=description, replay=replay, needs_approval=needs_approval)
+        return function_tool(function, name=name, description=description, replay=replay, needs_approval=needs_approval, **changes)
     arguments = _WholeArguments(input, takes_context(function))
     _must_take(function, "execute", arguments.with_context)
     if callable(needs_approval):
         needs_approval = arguments.asked_by(needs_approval)
     told = description_of(function) if description is None else description
-    return FunctionTool(function, arguments, name or name_of(function), told, replay, needs_approval)
+    return FunctionTool(function, arguments, name or name_of(function), told, replay, needs_approval, **changes)
 
 
 class _WholeArguments:

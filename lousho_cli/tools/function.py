@@ -64,6 +64,9 @@ class FunctionTool:
         description: str,
         replay: Replay | None = None,
         needs_approval: bool | Callable[..., Any] = False,
+        *,
+        read_only: bool = False,
+        edits: bool = False,
     ) -> None:
         check_name(name)
         _check_policy(replay, needs_approval)
@@ -72,6 +75,7 @@ class FunctionTool:
         self.description = description
         self.replay = replay
         self.needs_approval = needs_approval
+        self.read_only, self.edits = read_only, edits
         self._arguments = arguments
         self._async = _is_async(function)
         self._brief = True
@@ -114,6 +118,8 @@ def function_tool(
     description: str | None = None,
     replay: Replay | None = None,
     needs_approval: bool | Callable[..., Any] = False,
+    read_only: bool = False,
+    edits: bool = False,
 ) -> FunctionTool:
     """Makes a function a tool.
 
@@ -125,6 +131,8 @@ def function_tool(
         description: the first line of the docstring when not given.
         replay: whether a call that was cut may run again (``safe``) or must not (``never``).
         needs_approval: a bool, or a function of the arguments; see ``ports.tool.Tool``.
+        read_only: it changes nothing, so it may run in plan mode. edits: it only edits files of the working folder, so the
+            mode accept-edits does not ask about it.
 
     Raises:
         ConfigurationError: no usable name, or a parameter that JSON can not describe.
@@ -134,7 +142,9 @@ def function_tool(
     check_function(function)
     named = name or name_of(function)
     described = description_of(function) if description is None else description
-    return FunctionTool(function, read_signature(function), check_name(named), described, replay, needs_approval)
+    return FunctionTool(
+        function, read_signature(function), check_name(named), described, replay, needs_approval, read_only=read_only, edits=edits
+    )
 
 
 def check_function(function: Any) -> None:

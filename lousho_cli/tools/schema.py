@@ -99,6 +99,7 @@ class SchemaTool:
         schema: JSON Schema of the arguments, an object.
         execute: takes the arguments as one dictionary and, if it has a second parameter, the ``ToolContext``.
             Sync (then it runs on the worker thread) or async.
+        read_only, edits: as for ``function_tool``.
 
     Raises:
         ConfigurationError: a name or a schema that can not be one.
@@ -112,6 +113,9 @@ class SchemaTool:
         execute: Callable[..., Any],
         replay: Literal["safe", "never"] | None = None,
         needs_approval: bool | Callable[..., Any] = False,
+        *,
+        read_only: bool = False,
+        edits: bool = False,
     ) -> None:
         from inspect import iscoroutinefunction
 
@@ -119,6 +123,7 @@ class SchemaTool:
         self.description = description
         self.replay = replay
         self.needs_approval = needs_approval
+        self.read_only, self.edits = read_only, edits
         self._arguments = ArgumentSchema(schema)
         self._execute = execute
         self._async = iscoroutinefunction(execute)

@@ -369,3 +369,15 @@ def test_a_sub_agent_that_waits_goes_on_in_its_own_transcript(lousho: Any, origi
     assert counts() == ["book 2 20:00"]
     result = lousho("show", "evening", "--json").data["messages"][3]
     assert (result["tool_call_id"], result["content"]) == ("call_scout", '"Found."')
+
+
+def test_transcripts_without_a_checkpoint_are_counted_and_left(lousho: Any, original: Path, database: Path) -> None:
+    (original / "sessions").mkdir()
+    (original / "sessions" / "chat.json").write_text('[{"role": "user", "content": "hi"}]')
+    connection = sqlite3.connect(database)
+    connection.execute("INSERT INTO sessions VALUES ('chat', '[]', 1, 1)")
+    connection.commit()
+    connection.close()
+    left = lousho("import", str(original), str(database), "--json").data["left"]
+    assert "theirs/sessions: transcripts that are no checkpoints are not taken over: 1" in left
+    assert "jobs.db: table sessions: transcripts that are no checkpoints are not taken over: 1" in left

@@ -171,6 +171,14 @@ def test_what_needs_a_log_is_refused_and_says_what_works(lousho: Any, kv: Any, c
     assert "show, history, fork and diff" in ran.err
 
 
+def test_doctor_says_whether_it_can_be_asked(lousho: Any, kv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = {check["name"]: check["state"] for check in lousho("doctor", "--json", "--store", kv.url).data}
+    assert checks["store"] == "ok"
+    monkeypatch.delenv("CLOUDFLARE_API_TOKEN")
+    checks = {check["name"]: check["state"] for check in lousho("doctor", "--json", "--store", kv.url).data}
+    assert checks["store"] == "fail"
+
+
 @pytest.mark.parametrize("url", ["kv:", "kv:acct", "kv:acct/", "kv:/ns1", "kv:a b/ns1"])
 def test_a_url_that_names_no_namespace_is_refused(lousho: Any, kv: Any, url: str) -> None:
     assert lousho("show", "trip", "--store", url).code == 2

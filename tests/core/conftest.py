@@ -22,7 +22,7 @@ from lousho_cli.core.states import session_from
 from lousho_cli.core.transcript import check
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Fingerprint
-from lousho_cli.domain.approvals import ApprovalDecision
+from lousho_cli.domain.approvals import ApprovalDecision, Question
 from lousho_cli.domain.codec import decode_line, encode_line
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.session import Session
@@ -181,6 +181,11 @@ class World:
         """A running call ends."""
         self.in_flight.pop(call_id)
         self.tell(r.ToolFinished(call_id, json.dumps(f"{call_id}:{self.starts[call_id]}")))
+
+    def ask(self, call_id: str) -> None:
+        """A running call finds that it needs a person."""
+        self.in_flight.pop(call_id)
+        self.tell(r.ToolAsked(call_id, "question", Question("Which?"), {}))
 
     def decide(self, *, approved: bool) -> None:
         """A person decides what waits."""

@@ -191,3 +191,69 @@ def test_the_texts_are_settable(gated_tool: Any) -> None:
     policy = gate.Policy(interrupted_result="who knows", truncated_result="too long")
     assert said(judge(gated_tool("pay", replay="never"), policy=policy, cut=True))["message"] == "who knows"
     assert said(judge(gated_tool("pay"), policy=policy, truncated=True))["message"] == "too long"
+
+
+# What user code said
+
+
+def consulted(**said: Any) -> Any:
+    return gate.Consulted(**said)
+
+
+def test_where_hooks_look_on_every_call_is_shown_to_them_first(free: Any, gated: Any) -> None:
+    policy = gate.Policy(consults=True)
+    assert judge(free, policy=policy) == gate.Consult({"n": 5})
+    assert judge(gated, policy=policy, decision=APPROVED) == gate.Consult({"n": 5}, resumed=True)
+    assert judge(free, policy=policy, consulted=consulted()) == gate.Run({"n": 5})
+
+
+def test_what_hooks_made_is_asked_about_and_marked(gated: Any) -> None:
+    assert judge(gated, policy=gate.Policy(consults=True), consulted=consulted(args=({"n": 6},))) == gate.Ask({"n": 6}, hooked=True)
+
+
+def test_what_was_shown_runs_whatever_the_models_arguments_are(gated: Any) -> None:
+    pinned = ApprovalDecision("a", approved=True, digest=digest_of({"n": 6}), pinned={"n": 6})
+    assert judge(gated, decision=pinned) == gate.Run({"n": 6})
+    policy = gate.Policy(consults=True)
+    assert judge(gated, policy=policy, decision=pinned, consulted=consulted(args=({"n": 6},))) == gate.Run({"n": 6})
+    assert said(judge(gated, policy=policy, decision=pinned, consulted=consulted(args=({"n": 7},))))["kind"] == "validation"
+
+
+def test_a_guardrail_stops_where_it_stands_unless_a_rule_denies_the_call(free: Any) -> None:
+    from lousho_cli.core.permissions import Rule
+    from lousho_cli.domain.stops import Tripped
+
+    tripped = Tripped("g", "tool", "no", "pay")
+    policy = gate.Policy(consults=True)
+    assert judge(free, policy=policy, consulted=consulted(tripped=tripped)) == gate.Block(tripped)
+    denying = gate.Policy(consults=True, rules=(Rule("pay", "deny"),))
+    assert said(judge(free, policy=denying, consulted=consulted(tripped=tripped)))["kind"] == "denied"
+
+
+# A call that began and needs a person
+
+
+def asked(kind: Any = "question") -> Any:
+    from lousho_cli.domain.session import Asked
+
+    return Asked(kind, Question("Which?"), {"n": 6})
+
+
+def test_it_waits_with_the_arguments_it_began_with(free: Any) -> None:
+    assert judge(free, asked=asked()) == gate.Ask({"n": 6}, "question", Question("Which?"), hooked=True)
+
+
+def test_it_was_not_cut_even_where_it_may_not_run_again(gated_tool: Any) -> None:
+    assert type(judge(gated_tool("pay", replay="never"), asked=asked(), cut=True)) is gate.Ask
+
+
+def test_nobody_is_asked_where_nobody_is(free: Any) -> None:
+    assert said(judge(free, policy=gate.Policy(mode="dont-ask"), asked=asked()))["kind"] == "denied"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("question", texts.DECLINED_ANSWER_RESULT), ("sign-in", texts.NOT_SIGNED_IN_RESULT), ("tool", texts.REJECTED_TOOL_RESULT)],
+)
+def test_what_declining_means_depends_on_what_was_asked(free: Any, kind: Any, text: str) -> None:
+    assert said(judge(free, decision=ApprovalDecision("a", approved=False, kind=kind)))["message"] == text

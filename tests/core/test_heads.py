@@ -12,9 +12,10 @@ from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import advance, advance_all, head_of
 from lousho_cli.core.states import state_from
 from lousho_cli.domain import records as r
-from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.approvals import PendingApproval, Question
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.messages import Message, ToolCall, user
+from lousho_cli.domain.stops import Aborted, Spent, Tripped
 
 IDS = ("a", "b", "c")
 ids = st.sampled_from(IDS)
@@ -25,7 +26,11 @@ messages = st.one_of(st.just(user("hi")), assistants, results, st.just(Message("
 users = st.lists(st.just(user("hi")), max_size=3).map(tuple)
 histories = st.one_of(users, users, st.lists(messages, max_size=5).map(tuple))
 waits = st.builds(
-    lambda i, call, within: PendingApproval(i, call, "t", {}, "d", "now", calls=within), ids, ids, st.lists(ids, max_size=2).map(tuple)
+    lambda i, call, within, asked: PendingApproval(i, call, "t", {}, "d", "now", question=asked, calls=within, reason="why"),
+    ids,
+    ids,
+    st.lists(ids, max_size=2).map(tuple),
+    st.sampled_from([None, Question("?", ("a", "b"), allow_free_text=False), Question("sign in", url="https://x.example")]),
 )
 
 own = st.one_of(
@@ -41,12 +46,19 @@ own = st.one_of(
     st.builds(r.Splice, st.integers(0, 6), histories),
     st.builds(r.ToolStarted, ids),
     st.builds(r.ToolFinished, ids, st.just("1")),
-    st.builds(r.ToolFinished, ids, st.just("1")),
+    st.builds(r.ToolFinished, ids, st.just("1"), replaced_by=st.sampled_from([None, "hook"])),
+    st.builds(r.ToolAsked, ids, st.sampled_from(["question", "sign-in"]), st.just(Question("?")), st.just({})),
+    st.builds(r.PermissionDecided, ids, st.sampled_from(["allow", "ask", "deny"]), st.sampled_from(["rule", "mode", "hook"])),
     st.builds(r.WaitOpened, waits),
     st.builds(r.WaitTaken, ids),
     st.builds(r.WaitPutBack, ids),
     st.builds(r.WaitAnswered, ids, st.booleans(), expired=st.booleans()),
-    st.builds(r.Mark, st.integers(0, 4), st.sampled_from(["in-progress", "awaiting-approval", "finished"])),
+    st.builds(
+        r.Mark,
+        st.integers(0, 4),
+        st.sampled_from(["in-progress", "awaiting-approval", "finished"]),
+        stop=st.sampled_from([None, Aborted(), Tripped("g", "tool"), Spent("max_tokens", 2, 1)]),
+    ),
     st.just(r.Cleared()),
     st.just(r.AbortAsked()),
     st.just(r.Foreign("acme.x", b"{}")),

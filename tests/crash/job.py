@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lousho_cli
 from lousho_cli import AgentExecutor
+from lousho_cli.app.wiring import inspect_logs
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
 from lousho_cli.core.states import state_from
@@ -26,8 +29,8 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.texts import INTERRUPTED_TOOL_RESULT
 from lousho_cli.ports.sessions import read_session
-from lousho_cli.stores.file.fsck import check as fsck
 from lousho_cli.stores.file.store import FileStore
+from lousho_cli.stores.sqlite.store import SqliteStore
 
 VICTIM = Path(__file__).with_name("victim.py")
 ROOT = Path(lousho_cli.__file__).parents[1]
@@ -59,11 +62,12 @@ class Job:
     """A store in a folder of its own, and the processes that work on it.
 
     ``replay`` is what its tools say of running twice. ``apart``: approvals are kept in a second store.
+    ``database``: the store is a SQLite file.
     """
 
-    def __init__(self, folder: Path, session: str = SESSION, replay: str = "safe", *, apart: bool = False) -> None:
-        self.folder, self.session, self.replay, self.apart = folder, session, replay, apart
-        self.store = folder / ".lousho"
+    def __init__(self, folder: Path, session: str = SESSION, replay: str = "safe", *, apart: bool = False, database: bool = False) -> None:
+        self.folder, self.session, self.replay, self.apart, self.database = folder, session, replay, apart, database
+        self.store = folder / ("lousho.db" if database else ".lousho")
         self.effects = folder / "effects"
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -76,13 +80,34 @@ class Job:
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a ``lousho`` command on the store."""
-        line = [sys.executable, "-m", "lousho_cli", *words, "--json", "--store", str(self.store)]
+        url = f"sqlite:{self.store}" if self.database else str(self.store)
+        line = [sys.executable, "-m", "lousho_cli", *words, "--json", "--store", url]
         return subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=60, check=False)
 
     def batches(self) -> tuple[r.Batch, ...]:
-        found = asyncio.run(FileStore(self.store).read(self.session))
+        with self.opened() as store:
+            found = asyncio.run(store.read(self.session))
         assert not found.holes
         return found.batches
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """The store, as another process would open it."""
+        if not self.database:
+            yield FileStore(self.store)
+            return
+        store = SqliteStore(self.store)
+        yield store
+        store.close()
+
+    def stored(self, session: str | None = None) -> list[bytes]:
+        """The lines of a log as they stand there, byte by byte."""
+        if not self.database:
+            return (self.store / "sessions" / (session or self.session) / "log.jsonl").read_bytes().splitlines()
+        with closing(sqlite3.connect(self.store)) as connection:
+            of = "SELECT no << 32 FROM logs WHERE id = ?"
+            lines = f"SELECT CAST(line AS BLOB) FROM batches WHERE key - ({of}) BETWEEN 0 AND 4294967295 ORDER BY key"
+            return [line for (line,) in connection.execute(lines, (session or self.session,))]
 
     def log(self) -> Path:
         return self.store / "sessions" / self.session / "log.jsonl"
@@ -206,12 +231,16 @@ def _sound(batches: Sequence[r.Batch]) -> None:
 
 async def _readable(job: Job, batches: Sequence[r.Batch], session: Session) -> None:
     """What a person would look with works, and says the same as the log."""
-    store = FileStore(job.store)
+    with job.opened() as store:
+        await _reads(job, store, batches, session)
+
+
+async def _reads(job: Job, store: Any, batches: Sequence[r.Batch], session: Session) -> None:
     heads = await store.heads()
     listed = {head.id: head for head in heads.heads}
     # A log cut within its first line holds nothing that was acknowledged: there is no session yet, and no damage.
     assert heads.damaged == ()
-    assert [finding for finding in await fsck(store) if finding.serious] == []
+    assert [finding for finding in await inspect_logs(store) if finding.serious] == []
     assert state_from(await read_session(store, job.session)) == state_from(session)
     if not batches:
         assert job.session not in listed
@@ -239,8 +268,8 @@ def commands_work(job: Job) -> None:
 
 
 async def fork_leaves_source_alone(job: Job) -> None:
-    before = job.log().read_bytes()
-    store = FileStore(job.store)
-    forked = await AgentExecutor.fork(job.session, 1, store.checkpoints)
-    assert job.log().read_bytes() == before
-    assert (await read_session(store, forked.session_id)).status == "in-progress"
+    with job.opened() as store:
+        before = job.stored()
+        forked = await AgentExecutor.fork(job.session, 1, store.checkpoints)
+        assert job.stored() == before
+        assert (await read_session(store, forked.session_id)).status == "in-progress"

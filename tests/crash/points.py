@@ -20,7 +20,6 @@ from typing import Any
 
 import pytest
 from crash_job import (  # type: ignore[import-not-found]  # conftest loads it under this name
-    SESSION,
     Evidence,
     Job,
     Ran,
@@ -107,7 +106,7 @@ class Sweep:
             nothing_again(self.before, job.done())
         if self.what == "fork":
             assert self.template
-            assert (job.store / "sessions" / SESSION / "log.jsonl").read_bytes() == self.template.log().read_bytes()
+            assert job.stored(self.template.session) == self.template.stored()
         else:
             asyncio.run(fork_leaves_source_alone(job))
 

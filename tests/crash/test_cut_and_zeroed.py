@@ -106,6 +106,22 @@ async def test_damage_in_what_was_synced_is_told_from_a_torn_tail(tmp_path: Path
         assert [batch.seq for batch in found.batches] == [seq for seq in range(1, 9) if seq != index + 1]
 
 
+async def test_damage_is_found_where_each_owner_wrote_one_batch(tmp_path: Path) -> None:
+    for _ in range(6):
+        await grow(FileStore(tmp_path / ".lousho"), [200])
+    log = tmp_path / ".lousho/sessions/trip/log.jsonl"
+    data = log.read_bytes()
+    begin = scan(data).ends[2]
+    log.write_bytes(data[: begin + 30] + bytes(40) + data[begin + 70 :])
+    found = await FileStore(tmp_path / ".lousho").read("trip")
+    assert [(hole.first, hole.last) for hole in found.holes] == [(4, 4)]
+    assert [batch.seq for batch in found.batches] == [1, 2, 3, 5, 6]
+    log.write_bytes(data[: scan(data).ends[2]])  # put back from an older copy, beside an owner file that knew of more
+    await grow(FileStore(tmp_path / ".lousho"), [200, 200])
+    again = await FileStore(tmp_path / ".lousho").read("trip")
+    assert (again.head, again.holes) == (5, ())
+
+
 def test_each_line_says_how_far_the_log_was_synced() -> None:
     batches = [note(1, 1, 5), r.Batch(2, 1, AT, (r.Note("n", "t"),), sync=0)]
     assert [scan(encode_line(batch)).batches[:1] for batch in batches[:1]] == [[batches[0]]]

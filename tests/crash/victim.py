@@ -5,6 +5,7 @@
     python victim.py fork STORE EFFECTS     a fork from step 1 under the id ``copy``, driven to its end
     python victim.py crowd STORE EFFECTS    twenty sessions of five steps at once, or what is left of them
 
+STORE is a folder, or a database where it ends in ``.db``.
 EFFECTS is a file outside the store: one line when a tool starts and one when it ends, one for each model
 call. stdout is what a caller was told: ``saved SEQ``, ``approval ID``, ``paused ID``, ``done``.
 ``--replay never`` makes every tool one that must not run twice; ``--apart`` keeps approvals in a store of
@@ -25,6 +26,7 @@ from typing import Any
 from lousho_cli.core.transcript import check
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.events import Event
+from lousho_cli.domain.records import Batch
 from lousho_cli.errors import SDKError
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.approvals import resume_after_approval
@@ -33,6 +35,7 @@ from lousho_cli.ports.sessions import read_session
 from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.stores.file.store import FileStore
+from lousho_cli.stores.sqlite.store import SqliteStore
 from lousho_cli.tools.worker import worker
 
 SESSION = "trip"
@@ -119,10 +122,39 @@ def tell(*words: object) -> None:
     os.writev(1, [(" ".join(map(str, words)) + "\n").encode()])
 
 
+class Acknowledging:
+    """Makes a store tell of everything it has acknowledged as durable."""
+
+    async def append(self, claim: Any, batches: Sequence[Batch], *, durable: bool = True) -> None:
+        await super().append(claim, batches, durable=durable)  # type: ignore[misc]
+        if durable and batches:
+            tell("saved", batches[-1].seq, claim.log_id)
+
+    async def flush(self, claim: Any) -> None:
+        seq = claim.head
+        await super().flush(claim)  # type: ignore[misc]
+        tell("saved", seq, claim.log_id)
+
+
+class Files(Acknowledging, FileStore):
+    pass
+
+
+class Rows(Acknowledging, SqliteStore):
+    pass
+
+
+def opened(path: str) -> FileStore | SqliteStore:
+    """The store at a path: a database where that says so, else a folder."""
+    return Rows(path) if path.endswith(".db") else Files(path)
+
+
 class Person:
     """Somebody who starts a session, approves what waits, and sees it through."""
 
-    def __init__(self, store: FileStore, effects: Effects, options: Any, session: str = SESSION, script: Sequence[Any] = SCRIPT) -> None:
+    def __init__(
+        self, store: FileStore | SqliteStore, effects: Effects, options: Any, session: str = SESSION, script: Sequence[Any] = SCRIPT
+    ) -> None:
         self.store, self.session = store, session
         self.approvals = FileStore(f"{options.store}-approvals").approvals if options.apart else store.approvals
         self._model = Model(script, effects, session)
@@ -162,9 +194,9 @@ class Person:
             session = await read_session(self.store, self.session)
 
     def _told(self, event: Event) -> None:
-        if event.type in ("step.saved", "input.queued", "approval.requested"):
+        if event.type == "step.saved":
             tell("saved", event.cursor, self.session)
-        if event.type in ("tool.done", "tool.error"):
+        elif event.type in ("tool.done", "tool.error"):
             self._recorded[event.id].set()
         elif event.type == "approval.requested":
             tell("approval", event.approval.id)
@@ -176,25 +208,25 @@ class Person:
             tell("done", self.session)
 
 
-async def run(store: FileStore, effects: Effects, options: Any) -> None:
+async def run(store: FileStore | SqliteStore, effects: Effects, options: Any) -> None:
     person = Person(store, effects, options)
     await person.send()
     waits = (await person.approvals.list())[0]
     await person.approve(waits.id)
 
 
-async def end(store: FileStore, effects: Effects, options: Any) -> None:
+async def end(store: FileStore | SqliteStore, effects: Effects, options: Any) -> None:
     await Person(store, effects, options).go_on()
 
 
-async def fork(store: FileStore, effects: Effects, options: Any) -> None:
+async def fork(store: FileStore | SqliteStore, effects: Effects, options: Any) -> None:
     if not (await read_session(store, "copy")).exists:
         forked = await AgentExecutor.fork(SESSION, 1, store.checkpoints, new_session_id="copy")
         tell("forked", forked.session_id)
     await Person(store, effects, options, "copy").go_on([])
 
 
-async def crowd(store: FileStore, effects: Effects, options: Any) -> None:
+async def crowd(store: FileStore | SqliteStore, effects: Effects, options: Any) -> None:
     people = [Person(store, effects, options, f"s{n:02}", CROWD_SCRIPT) for n in range(CROWD)]
     random.shuffle(people)
     await asyncio.gather(*(person.go_on() for person in people))
@@ -210,7 +242,7 @@ def main() -> int:
     options = parser.parse_args()
     work = {"run": run, "end": end, "fork": fork, "crowd": crowd}[options.what]
     try:
-        asyncio.run(work(FileStore(options.store), Effects(options.effects), options))
+        asyncio.run(work(opened(options.store), Effects(options.effects), options))
     except SDKError as error:
         tell("error", error.code)
         return 1

@@ -1,6 +1,6 @@
-"""The bench of the executor's tests: a clock that is moved, a model that is written down, stores of three kinds.
+"""The bench of the executor's tests: a clock that is moved, a model that is written down, stores of four kinds.
 
-``store`` runs a test over the memory store, the file store, and stores that somebody else made:
+``store`` runs a test over the memory store, the file store, the SQLite store, and stores that somebody else made:
 three plain methods for checkpoints, two for approvals, JSON text inside.
 """
 
@@ -28,6 +28,7 @@ from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, TextD
 from lousho_cli.ports.tool import ToolContext
 from lousho_cli.stores.file.store import FileStore
 from lousho_cli.stores.memory import MemoryStore
+from lousho_cli.stores.sqlite.store import SqliteStore
 from lousho_cli.tools.function import FunctionTool, function_tool
 
 # The bench
@@ -242,6 +243,14 @@ def file_stores(place: Path, **options: Any) -> Stores:
     return again()
 
 
+def sqlite_stores(place: Path, **options: Any) -> Stores:
+    def again() -> Stores:
+        log_store = SqliteStore(place / "lousho.db", **options)
+        return Stores("sqlite", again, log_store.checkpoints, log_store.approvals, log_store)
+
+    return again()
+
+
 def custom_stores(checkpoints: type = PlainCheckpoints, approvals: type = PlainApprovals) -> Stores:
     kept, paused, rings = {}, {}, {}
 
@@ -252,23 +261,32 @@ def custom_stores(checkpoints: type = PlainCheckpoints, approvals: type = PlainA
     return again()
 
 
-@pytest.fixture(params=["memory", "file", "custom"])
+@pytest.fixture(params=["memory", "file", "sqlite", "custom"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
-    kinds: dict[str, Callable[[], Stores]] = {"memory": memory_stores, "file": lambda: file_stores(tmp_path), "custom": custom_stores}
-    return kinds[request.param]()
+    return custom_stores() if request.param == "custom" else stores_of(request.param, tmp_path)
 
 
-@pytest.fixture(params=["memory", "file"])
+def stores_of(kind: str, place: Path) -> Stores:
+    """A log store of one kind and its two views."""
+    kinds: dict[str, Callable[[], Stores]] = {
+        "memory": memory_stores,
+        "file": lambda: file_stores(place),
+        "sqlite": lambda: sqlite_stores(place),
+    }
+    return kinds[kind]()
+
+
+@pytest.fixture(params=["memory", "file", "sqlite"])
 def log_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
-    return memory_stores() if request.param == "memory" else file_stores(tmp_path)
+    return stores_of(request.param, tmp_path)
 
 
-@pytest.fixture(params=["memory", "file", "custom"])
+@pytest.fixture(params=["memory", "file", "sqlite", "custom"])
 def ringed(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     """Stores that keep a history; the custom one by its own ``history``."""
     if request.param == "custom":
         return custom_stores(PlainWithHistory, PlainWithLoad)
-    return memory_stores() if request.param == "memory" else file_stores(tmp_path)
+    return stores_of(request.param, tmp_path)
 
 
 # Running
@@ -281,6 +299,7 @@ class Bench:
     PlainCheckpoints, PlainWithHistory = PlainCheckpoints, PlainWithHistory
     PlainApprovals, PlainWithLoad = PlainApprovals, PlainWithLoad
     memory, file, custom = staticmethod(memory_stores), staticmethod(file_stores), staticmethod(custom_stores)
+    sqlite = staticmethod(sqlite_stores)
 
     @staticmethod
     async def run(stores: Stores | None, model: Any, tools: Any = (), text: Any = "go", **options: Any) -> RunResult:

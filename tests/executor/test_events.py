@@ -196,17 +196,15 @@ async def test_a_run_that_serves_another_input_tells_both_runs_from_start_to_end
 
 async def test_what_comes_behind_the_end_of_a_run_and_begins_no_other_is_not_told(log_stores: Any, bench: Any, box: Any) -> None:
     """The last event is the end of the run; what waits behind it stands in the log."""
-    box.tool("pay", needs_approval=True)
     seen: list[Any] = []
 
-    def listen(event: Any) -> None:
-        seen.append(event.type)
-        if event.type == "approval.requested":
-            body = [msgspec.to_builtins(user("more"))]
-            post = Post("in-2", "input", "2026-01-01T00:00:00.000Z", body=body)
-            asyncio.ensure_future(log_stores.again().log_store.post("s", post))
+    async def leave(args: Any) -> bool:
+        body = [msgspec.to_builtins(user("more"))]
+        await log_stores.log_store.post("s", Post("in-2", "input", "2026-01-01T00:00:00.000Z", body=body))
+        return True  # a person must decide, so the input waits behind the pause
 
-    await bench.run(log_stores, bench.Model(bench.Calls("pay")), box.tools, on_event=listen)
+    box.tool("pay", needs_approval=leave)
+    await bench.run(log_stores, bench.Model(bench.Calls("pay")), box.tools, on_event=lambda event: seen.append(event.type))
     assert (await read_session(log_stores.again().log_store, "s")).waiting == ("in-2",)
     assert (seen[-1], seen.count("run.done")) == ("run.done", 1)
 

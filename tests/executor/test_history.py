@@ -81,6 +81,18 @@ async def test_de_083_a_store_without_history_gives_none(bench: Any) -> None:
     assert await get_checkpoint_history(bench.custom().checkpoints, "s") is None
 
 
+async def test_a_store_that_gives_nothing_or_too_much_is_read_as_it_should_be(bench: Any) -> None:
+    class Loose(bench.PlainWithHistory):
+        async def history(self, session_id: str, limit: int | None = None) -> Any:
+            return await super().history(session_id) if session_id in self.rings else None
+
+    store = Loose()
+    for step in (1, 2, 3):
+        await store.save("s", checkpoint(step))
+    assert await get_checkpoint_history(store, "nobody") == []
+    assert [entry.step for entry in await get_checkpoint_history(store, "s", 2)] == [3, 2]
+
+
 async def test_de_084_delete_clears_it_unless_told(log_stores: Any) -> None:
     await saves(log_stores, 2)
     await log_stores.checkpoints.delete("s", keep_history=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
-from lousho_cli.errors import ConfigurationError, InputRejectedError
+from lousho_cli.domain.messages import user
+from lousho_cli.errors import ConfigurationError, InputRejectedError, SessionAwaitingApprovalError
 from lousho_cli.executor.input_queue import InputQueue
+from lousho_cli.ports.log_store import Post
+from lousho_cli.ports.sessions import read_session
 
 
 async def test_input_sent_while_a_tool_runs_follows_its_result(store, bench) -> None:
@@ -122,3 +126,49 @@ async def test_what_is_sent_before_the_run_begins_waits_for_it_and_a_queue_serve
     assert result.text == "with a boat"
     with pytest.raises(ConfigurationError, match="another run"):
         await bench.run(store, model, text="more", input_queue=queue)
+
+
+@pytest.mark.parametrize("limit", [{"max_tokens": 10}, {"max_duration_ms": 60_000}])
+async def test_a_run_without_tokens_or_time_left_ends_and_the_input_begins_the_next(log_stores, bench, clock, limit) -> None:
+    queue = InputQueue()
+
+    async def answer(request: Any) -> str:
+        await queue.send("and a boat")
+        clock.ms += 60_000
+        return "first"
+
+    model = bench.Model(answer, "with a boat")
+    result = await bench.run(log_stores, model, input_queue=queue, clock=clock, **limit)
+
+    assert (result.text, result.finish_reason, result.steps) == ("first", "stop", 1)
+    assert (await log_stores.again().saved()).messages[-1].text == "with a boat"
+
+
+async def test_who_sends_to_a_run_that_could_not_begin_is_told(store, bench) -> None:
+    box = bench.Box()
+    box.tool("book", needs_approval=True)
+    await bench.paused(store, box, "book")
+    queue = InputQueue()
+    sending = asyncio.ensure_future(queue.send("and a boat"))
+    with pytest.raises(SessionAwaitingApprovalError):
+        await bench.run(store, bench.Model("never"), box.tools, input_queue=queue)
+
+    async with asyncio.timeout(5):
+        assert not await sending
+
+
+async def test_what_others_left_at_the_last_moment_is_served_behind_a_run_with_a_queue(log_stores, bench) -> None:
+    store = log_stores.log_store
+    release, left = store.release, []
+
+    async def leave_then_release(claim: Any, wake_at: str | None = None) -> None:
+        if not left:
+            left.append("late")
+            body = msgspec.to_builtins((user("and a boat"),))
+            await store.post("s", Post(id="late", kind="input", body=body, at="2026-01-01T00:00:00.000Z"))
+        await release(claim, wake_at)
+
+    store.release = leave_then_release
+    await bench.run(log_stores, bench.Model("first", "with a boat"), input_queue=InputQueue())
+
+    assert (await read_session(store, "s")).answer == "with a boat"

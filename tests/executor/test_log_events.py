@@ -118,9 +118,12 @@ async def test_a_run_that_was_cut_and_goes_on_with_another_agent(log_stores: Any
     assert [event.type for event in live[-2:]] == ["error", "run.done"]
     del live[-2:]  # what the dying process told of its end is in no log
     changed = {"name": "agent", "prompt": "Be long."}
-    await bench.run(log_stores.again(), bench.Model(None, "done"), box.tools, [], agent=changed, on_event=live.append)
+    await bench.run(log_stores.again(), bench.Model(None, "done"), box.tools, "and?", agent=changed, on_event=live.append)
     found = await the_same(log_stores, live)
-    assert [event.type for event in found][-8:-3] == ["run.start", "agent.drift", "tool.resume", "tool.done", "text.delta"]
+    again = [event.type for event in found][
+        [event.cursor for event in found].index(next(e.cursor for e in found if e.type == "agent.drift")) :
+    ]
+    assert again[:5] == ["run.start", "agent.drift", "input.queued", "input.applied", "tool.resume"]
     assert next(event for event in found if event.type == "agent.drift").instructions
 
 
@@ -204,8 +207,9 @@ async def test_a_reader_of_a_run_that_may_go_on_waits_for_it(log_stores: Any, be
         await bench.run(log_stores.again(), bench.Model("done", "done"), box.tools, [])
     async with asyncio.timeout(10):
         await reader
-    assert [event.type for event in events[known:]].count("run.done") == 1
-    assert (events[-1].type, events[-1].finish_reason) == ("run.done", "stop")
+    (done,) = [event for event in events[known:] if event.type == "run.done"]
+    assert done.finish_reason == "stop"
+    assert events[-1].type in ("run.done", "step.saved"), "what is durable may be known only behind the end"
 
 
 async def test_a_log_that_is_deleted_has_ended(log_stores: Any, bench: Any, box: Any) -> None:
@@ -299,8 +303,6 @@ async def test_the_last_answer_of_a_killed_owner_is_saved_once_the_next_one_says
 
 async def test_a_second_process_sees_each_step_once_and_the_text_as_it_comes(tmp_path: Path, environ: dict[str, str]) -> None:
     store = FileStore(tmp_path / ".lousho")
-    (tmp_path / ".lousho" / "sessions" / "s").mkdir(parents=True)
-    await store.follow("s")  # somebody looks on from the first
     writer = subprocess.Popen([sys.executable, str(PROCESS), str(tmp_path), "talk"], env=environ, stdout=subprocess.PIPE)
     events: list[Any] = []
     async with asyncio.timeout(30):

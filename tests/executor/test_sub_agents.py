@@ -8,11 +8,19 @@ from typing import Any
 
 import pytest
 
+from lousho_cli.core.resuming import outlook
+from lousho_cli.core.sub_sessions import sub_sessions
+from lousho_cli.domain.agent import agent_from
+from lousho_cli.domain.times import ms_between
 from lousho_cli.errors import PropagatingToolError, ProviderError, ResumeToolMissingError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.registry import registry_from
+from lousho_cli.executor.run_agent import RunSettings, run_agent
 from lousho_cli.executor.sub_agents import SubAgent
+from lousho_cli.executor.trimming import trim_session
 from lousho_cli.ports.sessions import read_session
+from lousho_cli.stores.memory import MemoryClaim
 
 
 def scout(model: Any, tools: Any = (), **options: Any) -> SubAgent:
@@ -329,3 +337,207 @@ async def test_the_same_session_with_and_without_its_snapshot(bench) -> None:
     await stores.log_store.release(claim)
     assert await read_session(stores.log_store, "s") == whole
     assert whole.children["c1"].wait is not None
+
+
+async def test_a_fork_anywhere_keeps_the_sub_agents_and_starts_no_call_of_the_source_twice(ringed, bench) -> None:
+    box = bench.Box()
+    book, look = box.tool("book", needs_approval=True), box.tool("look")
+    child = bench.Model(bench.Calls("look"), bench.Calls("book"), "fine")
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    sub = {"scout": scout(child, [look, book])}
+    await bench.run(ringed, lead, subagents=sub)
+
+    fork = await AgentExecutor.fork("s", 1, ringed.checkpoints)
+    again = await bench.run(ringed, lead, text=[], session_id=fork.session_id, subagents=sub)
+
+    assert again.finish_reason == "awaiting-approval"
+    assert box.ran == ["c1/c1"]
+    assert len(child.asked) == 2
+
+
+async def test_a_fork_may_answer_for_a_sub_agent(ringed, bench) -> None:
+    box = bench.Box()
+    book = box.tool("book", needs_approval=True)
+    lead = bench.Model(bench.Calls(*ask("a")), lambda request: "told " + request.messages[-1].text)
+    sub = {"scout": scout(bench.Model(bench.Calls("book"), "fine"), [book])}
+    await bench.run(ringed, lead, subagents=sub)
+
+    patch = {"tool_result": {"tool_call_id": "c1", "result": "no beach"}}
+    fork = await AgentExecutor.fork("s", 1, ringed.checkpoints, patch)
+    result = await bench.run(ringed, lead, text=[], session_id=fork.session_id, subagents=sub)
+
+    assert result.text == 'told "no beach"'
+    assert box.log == []
+
+
+@pytest.mark.parametrize("children", [1, 2])
+async def test_an_abort_that_gives_up_hanging_calls_still_gives_each_its_result(log_stores, bench, children: int) -> None:
+    box, controller = bench.Box(), AbortController()
+
+    async def hang(args: Any, ctx: Any) -> None:
+        if len(box.log) == 2 * children:
+            controller.abort()
+        await asyncio.Event().wait()
+
+    sub = {"scout": scout(bench.Model(bench.Calls("hang", "hang")), [box.tool("hang", hang)])}
+    lead = bench.Model(bench.Calls(*ask(*"ab"[:children])))
+    await bench.run(log_stores, lead, subagents=sub, signal=controller.signal, abort_grace_ms=1)
+
+    found = sub_sessions((await log_stores.log_store.read("s")).batches)
+    assert [one.session.outcome for one in found] == ["aborted"] * children
+    assert [bench.shape(one.session.messages)[-2:] for one in found] == [["result:c1", "result:c2"]] * children
+
+
+async def test_an_abort_breaks_off_no_write_of_a_sub_agent(bench) -> None:
+    stores, box, controller = bench.memory(), bench.Box(), AbortController()
+    append = stores.log_store.append
+
+    async def slow_append(claim: Any, batches: Any, *, durable: bool = True) -> None:
+        if controller.signal.aborted:
+            await asyncio.sleep(0.005)  # longer than the grace: it falls into the middle of a write
+        await append(claim, batches, durable=durable)
+
+    stores.log_store.append = slow_append
+    look = box.tool("look", lambda args, ctx: controller.abort() or "seen")
+    sub = {"scout": scout(bench.Model(bench.Calls("look")), [look])}
+    result = await bench.run(stores, bench.Model(bench.Calls(*ask("a"))), subagents=sub, signal=controller.signal, abort_grace_ms=1)
+
+    assert result.finish_reason == "aborted"
+    (found,) = sub_sessions((await stores.log_store.read("s")).batches)
+    assert bench.shape(found.session.messages)[-1] == "result:c1"
+
+
+async def test_no_snapshot_runs_ahead_of_its_log(bench, monkeypatch) -> None:
+    stores, box, ahead = bench.memory(), bench.Box(), []
+    store = stores.log_store
+    append, save = store.append, store.save_snapshot
+    monkeypatch.setattr(MemoryClaim, "snapshot_due", property(lambda claim: True))
+
+    async def slow_append(claim: Any, batches: Any, *, durable: bool = True) -> None:
+        await asyncio.sleep(0)
+        await append(claim, batches, durable=durable)
+
+    async def save_snapshot(claim: Any, state: Any) -> None:
+        ahead.append(state.seq > (await store.read("s")).head)
+        await save(claim, state)
+
+    store.append, store.save_snapshot = slow_append, save_snapshot
+    sub = {"scout": scout(bench.Model(bench.Calls("look"), "fine"), [box.tool("look")])}
+    await bench.run(stores, bench.Model(bench.Calls(*ask("a", "b", "c")), "end"), subagents=sub)
+
+    assert ahead
+    assert not any(ahead), "another owner's log would be as long one day, and the snapshot believed"
+
+
+async def test_a_call_of_a_sub_agent_that_may_not_run_twice_does_not_on_a_plain_store(bench) -> None:
+    stores, box = bench.custom(), bench.Box()
+
+    def pay(args: Any, ctx: Any) -> None:
+        raise bench.Killed
+
+    sub = {"scout": scout(bench.Model(bench.Calls("pay"), "fine"), [box.tool("pay", pay, needs_approval=True, replay="never")])}
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    paused = await bench.run(stores, lead, subagents=sub)
+    await bench.dies(bench.decide(stores.again(), paused.approval_id, lead, options={"subagents": sub}))
+    result = await bench.run(stores.again(), lead, text=[], subagents=sub)
+
+    assert result.text == "end"
+    assert box.ran == ["c1/c1"]
+
+
+async def test_what_a_cut_call_of_a_sub_agent_left_running_is_killed_before_it_runs_again(log_stores, bench) -> None:
+    box, reaped = bench.Box(), []
+
+    async def run(args: Any, ctx: Any) -> str:
+        if not ctx.rerun:
+            ctx.spawned(4711, "then")
+            await asyncio.sleep(0)
+            raise bench.Killed
+        assert reaped == [(4711, "then")]
+        return "done"
+
+    async def reap(pid: int, started: str) -> bool:
+        reaped.append((pid, started))
+        return True
+
+    tool = box.tool("run", run)
+    tool.reap = reap
+    sub = {"scout": scout(bench.Model(bench.Calls("run"), "fine"), [tool])}
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    await bench.dies(bench.run(log_stores, lead, subagents=sub))
+    result = await bench.run(log_stores.again(), lead, text=[], subagents=sub)
+
+    assert bench.result(result.messages, "c1") == "fine"
+    assert reaped
+
+
+async def test_a_fork_gives_a_sub_agent_its_time_afresh(ringed, bench, clock) -> None:
+    box = bench.Box()
+    sub = {"scout": scout(bench.Model(bench.Calls("book"), "fine"), [box.tool("book", needs_approval=True)], max_duration_ms=60_000)}
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    await bench.run(ringed, lead, subagents=sub, clock=clock)
+    clock.ms += 3_600_000
+    forked = await AgentExecutor.fork("s", 1, ringed.checkpoints, clock=clock)
+    result = await bench.run(ringed, lead, text=[], session_id=forked.session_id, subagents=sub, clock=clock)
+
+    assert result.finish_reason == "awaiting-approval"
+
+
+async def test_one_that_waits_behind_another_has_its_own_time_to_be_decided(log_stores, bench, clock) -> None:
+    box = bench.Box()
+    sub = {"scout": scout(bench.Model(bench.Calls("book"), "fine"), [box.tool("book", needs_approval=True)])}
+    options = {"subagents": sub, "clock": clock, "approval_ttl_ms": 60_000, "max_duration_ms": 10_000}
+    lead = bench.Model(bench.Calls(*ask("a", "b")), "end")
+    first = await bench.run(log_stores, lead, **options)
+    began = (await read_session(log_stores.log_store, "s")).run.deadline
+    clock.ms += 50_000
+    second = await bench.decide(log_stores.again(), first.approval_id, lead, options=options)
+    clock.ms += 50_000
+    done = await bench.decide(log_stores.again(), second.approval_id, lead, options=options)
+
+    assert box.ran == ["c1/c1", "c2/c1"]
+    assert done.text == "end"
+    ended = (await read_session(log_stores.log_store, "s")).run.deadline
+    assert ms_between(began, ended) == 100_000, "the time that people took, once"
+
+
+async def test_a_sub_agent_that_was_open_at_a_trim_is_still_shown(log_stores, bench) -> None:
+    box = bench.Box()
+    sub = {"scout": scout(bench.Model(bench.Calls("book"), "fine"), [box.tool("book", needs_approval=True)])}
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    paused = await bench.run(log_stores, lead, subagents=sub)
+    await trim_session("s", log_stores.log_store, force=True)
+    await bench.decide(log_stores.again(), paused.approval_id, lead, options={"subagents": sub})
+
+    (found,) = sub_sessions((await log_stores.log_store.read("s")).batches)
+    assert (found.path, bench.shape(found.session.messages)[-1]) == (("scout",), "assistant:fine")
+
+
+async def test_a_tool_that_took_the_name_of_an_open_sub_agent_is_gated_as_itself(log_stores, bench) -> None:
+    box = bench.Box()
+    sub = {"scout": scout(bench.Model(bench.Calls("book"), "fine"), [box.tool("book", needs_approval=True)])}
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    paused = await bench.run(log_stores, lead, subagents=sub)
+    other = bench.Box()
+    other.tool("scout", needs_approval=True)
+    result = await bench.decide(log_stores.again(), paused.approval_id, lead, other.tools, options={"on_agent_drift": "ignore"})
+
+    assert other.log == []
+    assert "ToolArgumentsValidationError" in json.dumps(bench.result(result.messages, "c1"))
+
+
+async def test_a_resume_tells_which_calls_of_a_sub_agent_run_again(log_stores, bench) -> None:
+    box = bench.Box()
+
+    def die(args: Any, ctx: Any) -> None:
+        raise bench.Killed
+
+    box.tool("look")
+    box.tool("dig", die)
+    sub = {"scout": scout(bench.Model(bench.Calls("look"), bench.Calls("dig"), "fine"), box.tools)}
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    await bench.dies(bench.run(log_stores, lead, subagents=sub))
+
+    facts = run_agent(agent_from({"name": "agent"}), lead, registry_from([]), RunSettings(subagents=sub)).facts
+    found = outlook(await read_session(log_stores.log_store, "s"), facts)
+    assert [call.id for call in found.will_run] == [call.id for call in found.again] == ["c2"]

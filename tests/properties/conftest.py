@@ -1,18 +1,16 @@
-"""What the property tests share."""
+"""What the property tests share: disks of every kind, and how many examples each is given."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-# A busy machine makes an example slow, not wrong; and what CI plays is the same every time.
-settings.register_profile("properties", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=True)
 
 
 def _load(file: str) -> ModuleType:
@@ -25,7 +23,22 @@ def _load(file: str) -> ModuleType:
     return module
 
 
-disk_module, world_module = _load("disk"), _load("world")
+disk_module, plain_module, world_module, scenario_module = map(_load, ("disk", "plain_disk", "world", "scenario"))
+
+SHARE = {"memory": 1.0, "plain": 1.0, "file": 0.3, "sqlite": 0.3}
+"""How many of the examples a kind of disk is given: one that syncs takes longer over each."""
+
+
+@pytest.fixture
+def profile() -> settings:
+    """A busy machine makes an example slow, not wrong; and what is played is the same every time."""
+    return settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=True)
+
+
+@pytest.fixture
+def examples(kind: str) -> Callable[[int], int]:
+    """How many of so many examples this disk is given."""
+    return lambda count: round(count * SHARE[kind])
 
 
 @pytest.fixture(scope="session")
@@ -34,10 +47,22 @@ def worlds() -> Any:
     return world_module
 
 
-@pytest.fixture(params=["memory", "file", "sqlite"])
-def new_disk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Makes an empty disk of each kind of log store."""
-    if request.param == "sqlite":
+@pytest.fixture(scope="session")
+def scenarios() -> Any:
+    """The module ``scenario``: a conversation, whatever dies."""
+    return scenario_module
+
+
+@pytest.fixture(scope="session")
+def death() -> Any:
+    return disk_module.Death
+
+
+@pytest.fixture
+def new_disk(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
+    """Makes an empty disk of this kind."""
+    if kind == "plain":
+        return lambda: plain_module.PlainDisk(disk_module.Dead)
+    if kind == "sqlite":
         pytest.importorskip("lousho_cli.stores.sqlite.store")
-    make = disk_module.DISKS[request.param]
-    return lambda: make(tmp_path_factory.mktemp("disk"))
+    return lambda: disk_module.DISKS[kind](tmp_path_factory.mktemp("disk"))

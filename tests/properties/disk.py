@@ -32,9 +32,12 @@ class Disk:
     """One place where sessions are kept. ``opened`` gives a fresh store object over it, as another process would have."""
 
     Dead, Death = Dead, Death
+    keeps_input_ids = True
 
     def __init__(self, opened: Callable[[], Any]) -> None:
         self.opened = opened
+        self.reader = opened()
+        """The store of somebody who only looks, for as long as the disk is there."""
         self.deaths = 0
 
     def process(self, death: Death | None = None) -> Process:
@@ -48,9 +51,16 @@ class Disk:
                 await process.keep_unsynced()
         for claim in process.claims:
             await process.inner.release(claim)
-        close = getattr(process.inner, "close", None)
-        if close is not None:
-            await close()
+        _close(process.inner)
+
+    def remove(self) -> None:
+        """Nobody looks any more."""
+        _close(self.reader)
+
+
+def _close(store: Any) -> None:
+    if hasattr(store, "close"):
+        store.close()
 
 
 class Process:

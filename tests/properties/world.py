@@ -328,7 +328,7 @@ class World:
 
     async def _only_posts_came(self, name: str) -> bool:
         known = self.known[name].lines
-        new = (await self.reader().read(name)).batches[len(known) :]
+        new = (await self.disk.reader.read(name)).batches[len(known) :]
         return all(type(record) in (r.Claimed, r.InputReceived, r.Note, r.WaitAnswered, r.Mark) for batch in new for record in batch.records)
 
     async def _alone(self, dice: Dice, begin: Callable[[Any], Awaitable[Any]], *, touched: str | None, trims: bool = False) -> bool:
@@ -383,21 +383,17 @@ class World:
     async def _is_at_its_end(self, name: str) -> bool:
         session = await self.session(name)
         if not session.exists:
-            return not await self.reader().inbox(name)
-        return session.ended and not session.waiting and not await self.reader().inbox(name)
+            return not await self.disk.reader.inbox(name)
+        return session.ended and not session.waiting and not await self.disk.reader.inbox(name)
 
     # What is there
 
-    def reader(self) -> Any:
-        """The disk as somebody sees it who only looks."""
-        return self.disk.opened()
-
     async def session(self, name: str) -> Session:
-        return fold((await self.reader().read(name)).batches)
+        return fold((await self.disk.reader.read(name)).batches)
 
     async def lines(self, name: str) -> list[bytes]:
         """A log as bytes."""
-        return [encode_line(batch) for batch in (await self.reader().read(name)).batches]
+        return [encode_line(batch) for batch in (await self.disk.reader.read(name)).batches]
 
     async def _waiting(self) -> list[tuple[str, Any]]:
         found = []
@@ -423,18 +419,16 @@ class World:
         """Asks for every invariant. Only the session ``touched`` may have got new lines since the last time."""
         for name, known in self.known.items():
             lines = await self.lines(name)
-            if name != touched:
-                assert lines == known.lines, f"{name} changed while something else happened"
-            assert lines[: len(known.lines)] == known.lines, f"what stood in {name} changed"
-            known.lines = lines
-            await self._hold_of(name, known)
+            if lines != known.lines:
+                assert name == touched, f"{name} changed while something else happened"
+                assert lines[: len(known.lines)] == known.lines, f"what stood in {name} changed"
+                known.lines = lines
+                await self._hold_of(name, known)
+            await self._promised(name, known)
 
     async def _hold_of(self, name: str, known: Known) -> None:
-        reader = self.reader()
-        batches = (await reader.read(name)).batches
+        batches = (await self.disk.reader.read(name)).batches
         session = fold(batches)
-        assert session.seq >= known.saved, "what was said to be saved is gone"
-        assert tuple(session.messages[: len(known.messages)]) == known.messages, "what a caller was given is gone"
         assert _paired(session), "calls and results do not pair up"
         for call_id, content in _results(session).items():
             assert known.results.setdefault(call_id, content) == content, "a recorded result changed"
@@ -443,15 +437,21 @@ class World:
         known.turns = session.turns
         answered = Counter(record.id for batch in batches for record in batch.records if isinstance(record, r.WaitAnswered))
         assert all(count == 1 for count in answered.values()), "an approval was decided twice"
+        await self._one_fold(name, batches, session)
+
+    async def _promised(self, name: str, known: Known) -> None:
+        """What was acknowledged is there."""
+        session = await self.session(name)
+        assert session.seq >= known.saved, "what was said to be saved is gone"
+        assert tuple(session.messages[: len(known.messages)]) == known.messages, "what a caller was given is gone"
         for approval_id, approved in known.decided.items():
             assert session.decided[approval_id] == approved, "a decision is gone"
-        posted = {post.id for post in await reader.inbox(name)}
+        posted = {post.id for post in await self.disk.reader.inbox(name)}
         assert known.inputs.keys() <= posted | session.inputs.keys(), "an input that was taken is gone"
-        await self._one_fold(name, batches, session)
 
     async def _one_fold(self, name: str, batches: Sequence[r.Batch], session: Session) -> None:
         """The fold is the same however it is made, and its head is that of the list."""
-        reader = self.reader()
+        reader = self.disk.reader
         assert _same(fold(batches), session)
         assert _same(await read_session(reader, name), session), "the snapshot says something else"
         for cut in {len(batches) // 2, len(batches) - 1} - {-1, 0}:
@@ -549,12 +549,12 @@ def _tools(world: World) -> list[Any]:
 TOOLS = ["plain", "slow", "gated", "never", "fails", "asked", "stops", "removed", "unknown"]
 
 
-def turn(numbers: Sequence[int]) -> Any:
+def turn(numbers: Sequence[int], tools: Sequence[str] = tuple(TOOLS)) -> Any:
     """An entry of the model's script: some calls, or a text."""
     dice = Dice(numbers)
     if dice.below(5) == 4:
         return dice.pick(["a text", {"error": {"status": 503, "times": 1}, "text": "after all"}])
-    names = [dice.pick(TOOLS) for _ in range(1 + dice.below(4))]
+    names = [dice.pick(tools) for _ in range(1 + dice.below(4))]
     return {"tool_calls": [{"name": name, "args": {"n": dice.below(6)}} for name in names]}
 
 

@@ -199,10 +199,15 @@ async def test_de_168_killed_at_any_point_of_a_save(tmp_path: Path, point: str) 
     assert ((await store.load("s")).step_index, (await steps(store))[0]) == (4, 4)
 
 
-async def test_a_save_that_is_cancelled_lands_before_the_next_one(store: FileCheckpointStore) -> None:
-    for step in range(1, 20, 2):
-        saving = asyncio.ensure_future(store.save("s", checkpoint(step)))
-        await asyncio.sleep(0)
+async def test_a_save_that_is_cancelled_lands_before_the_next_one(store: FileCheckpointStore, tmp_path: Path) -> None:
+    """A large one is cancelled while it is written, and a small one comes behind it."""
+    await store.save("s", checkpoint(0))
+    for step in (1, 3, 5):
+        large = Checkpoint("s", (user("x" * 5_000_000),), step_index=step)
+        saving = asyncio.ensure_future(store.save("s", large))
+        async with asyncio.timeout(10):
+            while not any(name.endswith(".tmp") for name in files(tmp_path)):
+                await asyncio.sleep(0)
         saving.cancel()
         await store.save("s", checkpoint(step + 1))
         assert (await store.load("s")).step_index == step + 1

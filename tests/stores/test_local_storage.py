@@ -123,7 +123,7 @@ async def test_of_many_who_take_an_approval_at_once_one_gets_it(storage: Any) ->
     assert storage.values == {}
 
 
-@pytest.mark.parametrize("damage", ["", "[{", "7", b"\xff"])
+@pytest.mark.parametrize("damage", ["", "[{", "7", b"\xff", {"a": 1}, 7])
 async def test_a_damaged_history_is_none_and_is_rebuilt(storage: Any, damage: Any) -> None:
     store = LocalStorageCheckpointStore(storage)
     await store.save("s", checkpoint(1))
@@ -133,8 +133,9 @@ async def test_a_damaged_history_is_none_and_is_rebuilt(storage: Any, damage: An
     assert await steps(store) == [2]
 
 
-async def test_a_damaged_checkpoint_and_a_damaged_approval_are_named(storage: Any) -> None:
-    storage.values |= {"checkpoints/s.json": "{", "approvals/ap1.json": "{"}
+@pytest.mark.parametrize("damage", ["{", {}, True])
+async def test_a_damaged_checkpoint_and_a_damaged_approval_are_named(storage: Any, damage: Any) -> None:
+    storage.values |= {"checkpoints/s.json": damage, "approvals/ap1.json": damage}
     with pytest.raises(StorageError, match=r"checkpoint in checkpoints/s\.json"):
         await LocalStorageCheckpointStore(storage).load("s")
     approvals = LocalStorageApprovalStore(storage)

@@ -83,14 +83,13 @@ def _answer(face: Face, wait: Any, value: str | None, *, no_input: bool) -> str 
             code="LOUSHO_SECRET_ARGUMENT",
             hint=f"Type it when asked, or: … | lousho answer {wait.id} -",
         )
-    if value is not None or wait.kind == "tool":
+    if value is not None or wait.kind in ("tool", "sign-in"):
         return value
     if no_input or not face.interactive:
         hint = f"… | lousho answer {wait.id} -" if secret else f'lousho answer {wait.id} "…"'
         raise ConfigurationError("there is no terminal to ask on, and no answer was given", code="LOUSHO_USAGE", hint=f"Use: {hint}")
-    free = not isinstance(wait.args, dict) or wait.args.get("allow_free_text", True)
     while True:
         said = face.ask(wait.question or wait.tool, options=wait.options, hidden=secret)
-        if free or not wait.options or said in wait.options:
+        if wait.allow_free_text or not wait.options or said in wait.options:
             return said
         face.err.warning(f"{said!r} is not one of the answers")

@@ -12,7 +12,9 @@ from lousho_cli.cli.render.progress import RunView
 
 _ENDS = {
     "max-steps": "the run came to its limit of steps",
-    "budget-exceeded": "the run came to its limit of tokens",
+    "budget-exceeded": "the run came to its limit",
+    "timeout": "the run came to its limit of time",
+    "guardrail": "a guardrail stopped the run",
 }
 
 
@@ -48,9 +50,19 @@ def talk(face: Face, ran: Any) -> None:
     elif done.approval_id is not None:
         waits_for(face, done.session, ran.waits)
     elif done.finish_reason in _ENDS:
-        face.err.note(_ENDS[done.finish_reason])
+        face.err.note(_ENDS[done.finish_reason] + _why(done))
     if ran.next:
         face.err.note(ran.next)
+
+
+def _why(done: Any) -> str:
+    """What stopped a run, behind the words for it."""
+    if done.budget is not None:
+        used = "what it used is not known" if done.budget.value is None else f"it used {done.budget.value:g}"
+        return f" {done.budget.limit} of {done.budget.max:g}: {used}"
+    if done.guardrail is not None:
+        return f": {one_line(done.guardrail.name)}, {one_line(done.guardrail.reason)}"
+    return ""
 
 
 def waits_for(face: Face, session: str, waits: Any) -> None:
@@ -61,9 +73,11 @@ def waits_for(face: Face, session: str, waits: Any) -> None:
     tool = "/".join((*waits.path, waits.tool))
     if waits.question is not None:
         options = f" [{', '.join(waits.options)}]" if waits.options else ""
-        face.err.note(f"session {session} waits for an answer: {one_line(waits.question)}{options}")
+        what = "you to sign in" if waits.kind == "sign-in" else "an answer"
+        face.err.note(f"session {session} waits for {what}: {one_line(waits.question)}{options}")
     else:
-        face.err.note(f"session {session} waits for a person: {tool} {json_text(waits.args)}")
+        why = f", because {one_line(waits.reason)}" if waits.reason else ""
+        face.err.note(f"session {session} waits for a person: {tool} {json_text(waits.args)}{why}")
     face.err.note(f"  id {waits.id}, digest {waits.digest}{f', expires {waits.expires_at}' if waits.expires_at else ''}")
 
 

@@ -60,7 +60,7 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
     try:
         now_ns = os.fstat(file).st_mtime_ns  # the clock of the disk that holds the leases
         seen = owners.epochs_in(folder)
-        leased = _require_free(folder, log_id, seen[-1], now_ns) if seen else 0
+        leased, synced = _require_free(folder, log_id, seen[-1], now_ns) if seen else (0, 0)
         epoch = max([log_epoch, *seen]) + 1
         try:
             os.link(aside, owners.path_of(folder, epoch))
@@ -74,22 +74,28 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
             _unlink(owners.path_of(folder, other))
         _sweep(folder, epoch)
         kept = True
-        return FileClaim(log_id, folder, epoch, record, file)
+        claim = FileClaim(log_id, folder, epoch, record, file)
+        claim.synced = synced  # the lines alone say less: nothing stands behind the last one of an owner to say it
+        return claim
     finally:
         _unlink(aside)
         if not kept:
             os.close(file)
 
 
-def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> int:
-    """Raises unless the owner of ``epoch`` may be replaced; gives the mtime it was judged by, 0 where that played no part."""
+def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> tuple[int, int]:
+    """Raises unless the owner of ``epoch`` may be replaced.
+
+    Returns:
+        the mtime it was judged by, 0 where that played no part; and the seq up to which it says that all is on the disk.
+    """
     path = owners.path_of(folder, epoch)
     mtime = _mtime(folder, epoch)
     record = owners.read_record(path)
     if record is None or owners.proven_gone(path, record):
-        return 0
+        return 0, record.synced if record is not None and record.released else 0
     if owners.expired(mtime, record.ttl_ms, now_ns):
-        return mtime
+        return mtime, 0
     raise SessionBusyError(log_id, owners.owner_of(record, epoch).describe())
 
 

@@ -15,7 +15,7 @@ from lousho_cli.domain.codec import LINE_BEGINS
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import LogRead
-from lousho_cli.stores.file.layout import Layout, open_to_read, read_from, storage_error
+from lousho_cli.stores.file.layout import HEAD, Layout, open_to_read, read_from, storage_error
 from lousho_cli.stores.file.owner_files import synced_by_owner
 from lousho_cli.stores.file.scan import MARK_BYTES, START, Position, Scan, mark_of, scan
 
@@ -181,7 +181,7 @@ def _begins_as_ours(path: str) -> bool:
     """Whether a file begins as the first line of a log does, or as what a power cut may leave of one: with NULs in it.
 
     A line that begins a log at a higher seq is the base of one that was trimmed. It was durable before it had its
-    name, so it is not torn but damaged.
+    name, so it is not torn but damaged. Where its beginning is lost, a head beside it says that something was.
     """
     file = open_to_read(path)
     try:
@@ -190,5 +190,5 @@ def _begins_as_ours(path: str) -> bool:
         os.close(file)
     begins = data.partition(b"\0")[0]
     if not begins:
-        return not data.strip(b"\0")
+        return not os.path.exists(os.path.join(os.path.dirname(path), HEAD))
     return all(wanted in (b"?"[0], byte) for wanted, byte in zip(_FIRST, begins, strict=False))

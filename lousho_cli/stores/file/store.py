@@ -298,4 +298,4 @@ def _own(claim: Claim) -> FileClaim:
 
 def _begin_at(claim: FileClaim, found: Scan) -> None:
     claim.place = claim.before = found.place
-    claim.synced = found.synced
+    claim.synced = min(max(found.synced, claim.synced), found.head)  # a log put back from a copy may end earlier

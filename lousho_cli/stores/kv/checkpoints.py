@@ -159,5 +159,5 @@ def _index(text: str | bytes | None) -> list[str]:
     """The entry ids of an index, oldest first; a missing or broken one has none."""
     try:
         return [] if text is None else msgspec.json.decode(text, type=list[str])
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, TypeError):  # the last for a namespace that gives no text back
         return []

@@ -10,7 +10,7 @@ from typing import Any
 
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.sqlite.errors import storage_error
-from lousho_cli.stores.sqlite.opening import Adopt, open_file
+from lousho_cli.stores.sqlite.opening import Adopt, open_file, require_sound
 
 Row = tuple[Any, ...]
 
@@ -25,6 +25,7 @@ class Database:
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._closed = False
+        self._sound = False
 
     def query(self, sql: str, arguments: Sequence[Any] = ()) -> list[Row]:
         """The rows of a SELECT; [] without a file.
@@ -44,8 +45,19 @@ class Database:
         with self._opening:
             self._require_open()
             if self._reader is None:
-                self._reader = open_file(self.path, create=False, adopt=self._adopt)
+                self._reader = self._open(create=False)
             return self._reader
+
+    def _open(self, *, create: bool) -> sqlite3.Connection | None:
+        connection = open_file(self.path, create=create, adopt=self._adopt)
+        if connection is not None and not self._sound:
+            try:
+                require_sound(connection, self.path)
+            except BaseException:
+                connection.close()
+                raise
+            self._sound = True
+        return connection
 
     def writer(self) -> sqlite3.Connection:
         """The connection that writes; only the thread whose turn it is may use it.
@@ -56,7 +68,7 @@ class Database:
         if self._writer is None:
             with self._opening:
                 self._require_open()
-                writer = open_file(self.path, create=True, adopt=self._adopt)
+                writer = self._open(create=True)
                 assert writer is not None, "it is made where it is missing"
                 try:
                     writer.execute("PRAGMA busy_timeout = 0")  # whose turn it is waits by itself, see writer.py
@@ -64,11 +76,6 @@ class Database:
                     raise storage_error(self.path, error) from error
                 self._writer = writer
         return self._writer
-
-    @property
-    def is_open_to_write(self) -> bool:
-        """Whether anything was ever written through this object."""
-        return self._writer is not None
 
     def _require_open(self) -> None:
         if self._closed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lousho_cli.core.session_ids import check_session_id
 from lousho_cli.core.versions import damaged_records, newer_version
-from lousho_cli.errors import StorageError
+from lousho_cli.errors import DamagedLogError, StorageError
 from lousho_cli.stores.findings import Finding
 from lousho_cli.stores.sqlite import heads, posts, snapshots
 from lousho_cli.stores.sqlite.database import Database
@@ -22,14 +22,18 @@ def check(store: SqliteStore) -> list[Finding]:
     """Everything worth saying about a store: its pages, then session by session.
 
     Raises:
-        StorageError: it can not be read at all.
+        StorageError: it can not be opened, for another reason than damage.
     """
     database = store.database
     found = _pages(database)
-    for log_id, no in database.query("SELECT id, no FROM logs ORDER BY id"):
-        found += _session(database, log_id, no)
-    for count, no in database.query(_NOWHERE):
-        found.append(Finding("", "stray", None, f"{count} batches belong to no session, the first to log number {no}"))
+    try:
+        for log_id, no in database.query("SELECT id, no FROM logs ORDER BY id"):
+            found += _session(database, log_id, no)
+        for count, no in database.query(_NOWHERE):
+            found.append(Finding("", "stray", None, f"{count} batches belong to no session, the first to log number {no}"))
+    except DamagedLogError as error:
+        if not found:
+            found.append(Finding("", "unreadable", None, error.detail))
     return found
 
 
@@ -40,7 +44,10 @@ def check_session(store: SqliteStore, session_id: str) -> list[Finding]:
 
 
 def _pages(database: Database) -> list[Finding]:
-    said = [text for (text,) in database.query("PRAGMA quick_check(20)")]
+    try:
+        said = [text for (text,) in database.query("PRAGMA quick_check(20)")]
+    except DamagedLogError as error:
+        return [Finding("", "unreadable", None, error.detail)]
     return [] if said == ["ok"] else [Finding("", "unreadable", None, f"{database.path}: {text}") for text in said]
 
 

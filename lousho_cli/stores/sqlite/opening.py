@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from lousho_cli.errors import LogVersionError, NotAStoreError, StorageError
-from lousho_cli.stores.sqlite.errors import BUSY, code_of, storage_error
+from lousho_cli.stores.sqlite.errors import BUSY, code_of, damaged, storage_error
 from lousho_cli.stores.sqlite.schema import APPLICATION_ID, VERSION, migrate
 
 BUSY_S = 10.0
@@ -25,6 +25,10 @@ PAGE_BYTES = 8192
 
 _LOG_PAGES = 500
 """The write-ahead log is written back into the file after so many."""
+
+LOOKED_THROUGH_BYTES = 4_000_000
+"""A file up to this size is looked through when it is opened, a few milliseconds: so damage is told before anybody builds
+on the rest. A larger one is told to be damaged by whoever comes to the place, and by ``fsck``."""
 
 Adopt = Callable[[sqlite3.Connection], Callable[[], Iterable[str]]]
 """Reads what a file of the original product holds, and gives what writes it into our tables, once they are made."""
@@ -66,6 +70,24 @@ def open_file(path: str, *, create: bool, adopt: Adopt) -> sqlite3.Connection | 
     return None
 
 
+def require_sound(connection: sqlite3.Connection, path: str) -> None:
+    """Looks through a small file.
+
+    Raises:
+        DamagedLogError: its pages do not fit together.
+    """
+    try:
+        if os.stat(path).st_size > LOOKED_THROUGH_BYTES:
+            return
+        said = connection.execute("PRAGMA quick_check(1)").fetchall()
+    except OSError:
+        return  # it was removed just now
+    except sqlite3.Error as error:
+        raise storage_error(path, error) from error
+    if said != [("ok",)]:
+        raise damaged(path, str(said[0][0]).splitlines()[-1])
+
+
 def _look(path: str) -> bool:
     """Whether there is a file; refuses what can be none of ours."""
     try:
@@ -84,19 +106,39 @@ def _look(path: str) -> bool:
 
 
 def _connect(path: str, *, create: bool, new: bool) -> sqlite3.Connection:
-    connection = _connected(path, "mode=rwc" if create else "mode=rw")
+    connection = _driver(path, "mode=rwc" if create else "mode=rw")
     try:
         if new:
+            connection.execute("PRAGMA user_version")  # the driver makes the file only when it is used
             os.chmod(path, 0o600)
             _sync_folder(path)
-        connection.execute("PRAGMA user_version")
+        _set_up(connection)
     except sqlite3.OperationalError as error:
         connection.close()
         if create or code_of(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or _holds_more(path):
             raise
         # In a folder that can not be written the database is read as it lies there; its log is empty.
-        return _connected(path, "mode=ro&immutable=1")
+        return _driver(path, "mode=ro&immutable=1")
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _driver(path: str, how: str) -> sqlite3.Connection:
+    escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return sqlite3.connect(
+        f"file:{escaped}?{how}", uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_PAGES * PAGE_BYTES}")
+    if sys.platform == "darwin":
+        connection.execute("PRAGMA fullfsync = 1")
+        connection.execute("PRAGMA checkpoint_fullfsync = 1")
 
 
 def _holds_more(path: str) -> bool:
@@ -104,20 +146,6 @@ def _holds_more(path: str) -> bool:
         return os.stat(f"{path}-wal").st_size > 0
     except OSError:
         return False
-
-
-def _connected(path: str, how: str) -> sqlite3.Connection:
-    escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    connection = sqlite3.connect(
-        f"file:{escaped}?{how}", uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=64
-    )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-    connection.execute(f"PRAGMA journal_size_limit = {_LOG_PAGES * PAGE_BYTES}")
-    if sys.platform == "darwin":
-        connection.execute("PRAGMA fullfsync = 1")
-        connection.execute("PRAGMA checkpoint_fullfsync = 1")
-    return connection
 
 
 def _sync_folder(path: str) -> None:

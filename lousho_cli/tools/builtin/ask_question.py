@@ -36,4 +36,4 @@ def ask_question(
 
 
 def make(workspace: Path, needs_approval: bool | None = None, replay: Replay | None = None) -> Tool:
-    return QuestionTool(ask_question, read_signature(ask_question), "ask-question", str(ask_question.__doc__), "safe")
+    return QuestionTool(ask_question, read_signature(ask_question), "ask-question", str(ask_question.__doc__), "safe", read_only=True)

@@ -35,4 +35,4 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def make(workspace: Path, needs_approval: bool | None = None, replay: Replay | None = None) -> Tool:
-    return function_tool(current_date, name="current-date", replay=replay or "safe", needs_approval=bool(needs_approval))
+    return function_tool(current_date, name="current-date", replay=replay or "safe", needs_approval=bool(needs_approval), read_only=True)

@@ -30,7 +30,7 @@ def make(workspace: Path, needs_approval: bool | None = None, replay: Replay | N
         entries = list(islice(_entries(top, "", recursive), MAX_ENTRIES + 1))
         return {"path": path, "entries": entries[:MAX_ENTRIES]} | ({"more": True} if len(entries) > MAX_ENTRIES else {})
 
-    return function_tool(list_files, name="list-files", replay=replay or "safe", needs_approval=bool(needs_approval))
+    return function_tool(list_files, name="list-files", replay=replay or "safe", needs_approval=bool(needs_approval), read_only=True)
 
 
 def _entries(folder: Path, prefix: str, recursive: bool) -> Iterator[dict[str, Any]]:

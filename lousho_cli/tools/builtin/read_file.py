@@ -35,4 +35,4 @@ def make(workspace: Path, needs_approval: bool | None = None, replay: Replay | N
         end = offset + len(data)
         return {"path": path, "content": text} | ({"size": found.st_size, "next_offset": end} if end < found.st_size else {})
 
-    return function_tool(read_file, name="read-file", replay=replay or "safe", needs_approval=bool(needs_approval))
+    return function_tool(read_file, name="read-file", replay=replay or "safe", needs_approval=bool(needs_approval), read_only=True)

@@ -31,9 +31,8 @@ def make(workspace: Path, needs_approval: bool | None = None, replay: Replay | N
         return {"path": path, "bytes": len(data)}
 
     # Writing the same again changes nothing, so a call that was cut may simply run again.
-    return function_tool(
-        write_file, name="write-file", replay=replay or "safe", needs_approval=True if needs_approval is None else needs_approval
-    )
+    gated = True if needs_approval is None else needs_approval
+    return function_tool(write_file, name="write-file", replay=replay or "safe", needs_approval=gated, edits=True)
 
 
 def _replace(folder: int, name: str, data: bytes) -> None:

@@ -43,7 +43,7 @@ async def test_each_line_says_how_far_the_log_was_synced(store: FileStore, place
     await store.append(again, [batch(8, 2)])
     last = decode_line(lines_of(place)[-2])
     assert last is not None
-    assert last.sync == 6  # what line 7 said: nobody wrote down that line 7 itself was synced
+    assert last.sync is None  # whoever gave the log back wrote down that line 7 was synced
 
 
 async def test_a_reader_knows_what_is_on_the_disk_from_the_next_line_or_who_gave_the_log_back(

@@ -63,8 +63,8 @@ async def test_de_093_an_entry_that_is_missing_is_passed_over(noted: Any, bench:
     assert await steps(store) == [5, 4, 1]
 
 
-@pytest.mark.parametrize("broken", ["", "{", "7", '{"a": 1}', "[1, 2]", '"x"', "null"])
-async def test_a_broken_index_is_an_empty_one(noted: Any, bench: Any, broken: str) -> None:
+@pytest.mark.parametrize("broken", ["", "{", "7", '{"a": 1}', "[1, 2]", '"x"', "null", ["a"], 7])
+async def test_a_broken_index_is_an_empty_one(noted: Any, bench: Any, broken: Any) -> None:
     store = KVCheckpointStore(noted)
     await store.save("s", bench.checkpoint(1))
     noted.values["s#history"] = broken

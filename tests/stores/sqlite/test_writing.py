@@ -1,0 +1,255 @@
+"""The one writer: group commits, their order, what a failure leaves, and what is synced when."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lousho_cli.domain import records as r
+from lousho_cli.domain.heads import Post
+from lousho_cli.errors import InputRejectedError, OwnershipLostError, StorageError
+from lousho_cli.stores.sqlite import logs, opening, writer
+from lousho_cli.stores.sqlite.store import SqliteStore
+
+MakeBatch = Callable[..., r.Batch]
+
+
+class Counting:
+    """A connection that notes what it is told, and may fail at a word."""
+
+    def __init__(self, real: sqlite3.Connection) -> None:
+        self.real = real
+        self.said: list[str] = []
+        self.failing: dict[str, sqlite3.Error | BaseException] = {}
+
+    def execute(self, sql: str, *arguments: Any) -> Any:
+        self.said.append(sql)
+        for word, error in list(self.failing.items()):
+            if sql.startswith(word):
+                del self.failing[word]
+                raise error
+        return self.real.execute(sql, *arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+    @property
+    def commits(self) -> int:
+        return self.said.count("COMMIT")
+
+
+def error_of(name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(name)
+    error.sqlite_errorcode, error.sqlite_errorname = getattr(sqlite3, name), name
+    return error
+
+
+@pytest.fixture
+def counting(store: SqliteStore) -> Counting:
+    made = Counting(store.database.writer())
+    store.database._writer = made  # type: ignore[assignment]
+    return made
+
+
+async def test_what_waits_shares_one_transaction(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claims = [await store.claim(f"s{number}", "here") for number in range(40)]
+    before = counting.commits
+    await asyncio.gather(*(store.append(claim, [batch(1)]) for claim in claims))
+    assert counting.commits - before <= 4
+    assert "lousho-sqlite" in {thread.name for thread in threading.enumerate()}
+    for claim in claims:
+        assert (await store.read(claim.log_id)).head == 1
+        await store.release(claim)
+
+
+async def test_a_single_session_needs_no_thread(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    for seq in range(1, 20):
+        store.writer.average = 0.0
+        await store.append(claim, [batch(seq)], durable=seq % 2 == 0)
+    assert store.writer._thread is None
+    store.writer.average = writer.INLINE_BELOW_S  # a slow disk must not hold the event loop up
+    await store.append(claim, [batch(20)])
+    assert store.writer._thread is not None
+
+
+async def test_what_is_not_durable_is_committed_without_a_sync_and_the_next_sync_covers_it(
+    store: SqliteStore, counting: Counting, batch: MakeBatch, place: Path
+) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    assert (await store.read("trip")).synced is None
+    counting.said.clear()
+    await store.append(claim, [batch(2)], durable=False)
+    assert "PRAGMA synchronous = NORMAL" in counting.said
+    other = SqliteStore(place)
+    found = await other.read("trip")
+    assert (found.head, found.synced) == (2, 1)
+    counting.said.clear()
+    await store.flush(claim)
+    assert counting.said[0] == "PRAGMA synchronous = FULL"
+    assert counting.commits == 1
+    assert (await other.read("trip")).synced is None
+    counting.said.clear()
+    await store.flush(claim)
+    assert "PRAGMA synchronous = FULL" not in counting.said, "there is nothing left to sync"
+    await store.append(claim, [batch(3)], durable=False)
+    await store.release(claim)
+    assert "PRAGMA synchronous = FULL" in counting.said
+    assert (await other.read("trip")).synced is None
+    other.close()
+
+
+async def test_a_refusal_takes_nobody_with_it(store: SqliteStore, batch: MakeBatch) -> None:
+    one, two = await store.claim("one", "here"), await store.claim("two", "here")
+    await store.post("one", Post("p", "abort", "now", body="this"))
+    store.writer.run_now(writer.Job(lambda connection: connection.execute("UPDATE logs SET epoch = 9 WHERE id = 'one'")))
+    outcomes = await asyncio.gather(
+        store.append(one, [batch(1)]),
+        store.append(two, [batch(1)]),
+        store.post("one", Post("p", "abort", "now", body="that")),
+        store.post("two", Post("q", "abort", "now")),
+        return_exceptions=True,
+    )
+    assert isinstance(outcomes[0], OwnershipLostError)
+    assert isinstance(outcomes[2], InputRejectedError)
+    assert (outcomes[1], outcomes[3]) == (None, None)
+    assert (await store.read("one")).head == 0
+    assert (await store.read("two")).head == 1
+
+
+@pytest.mark.parametrize("name", ["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_IOERR_FSYNC", "SQLITE_READONLY"])
+@pytest.mark.parametrize("word", ["COMMIT", "BEGIN", "SELECT (SELECT max(key)"])
+async def test_an_append_that_fails_is_an_error_and_the_writer_dead(
+    store: SqliteStore, counting: Counting, batch: MakeBatch, name: str, word: str
+) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    counting.failing[word] = error_of(name)
+    with pytest.raises(StorageError) as caught:
+        await store.append(claim, [batch(2)])
+    assert caught.value.code == "LOUSHO_STORAGE_FAILED"
+    assert str(store.path) in caught.value.detail
+    for call in (lambda: store.append(claim, [batch(2)]), lambda: store.append(claim, [batch(3)]), lambda: store.flush(claim)):
+        with pytest.raises(StorageError):
+            await call()
+    assert (await store.read("trip")).head == 1
+    await store.release(claim)
+    again = await store.claim("trip", "here")
+    await store.append(again, [batch(2, again.epoch)])
+    assert (await store.read("trip")).head == 2
+
+
+async def test_a_commit_that_fails_behind_its_work_is_settled_by_reading_back(
+    store: SqliteStore, counting: Counting, batch: MakeBatch
+) -> None:
+    claim = await store.claim("trip", "here")
+    execute = counting.real.execute
+
+    def commits_and_fails(sql: str, *arguments: Any) -> Any:
+        counting.said.append(sql)
+        done = execute(sql, *arguments)
+        if sql == "COMMIT":
+            counting.execute = type(counting).execute.__get__(counting)  # type: ignore[method-assign]
+            raise error_of("SQLITE_IOERR")
+        return done
+
+    counting.execute = commits_and_fails  # type: ignore[method-assign]
+    await store.append(claim, [batch(1)])
+    await store.append(claim, [batch(2)])
+    assert (await store.read("trip")).head == 2
+
+
+async def test_an_append_that_was_interrupted_is_settled_or_dead(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    store.writer.average = 0.0
+    counting.failing["COMMIT"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        await store.append(claim, [batch(2)])
+    with pytest.raises(StorageError, match="interrupted"):
+        await store.append(claim, [batch(3)])
+    assert (await store.read("trip")).head == 1
+
+
+async def test_a_failed_sync_leaves_no_claim_that_thinks_its_own_was_synced(
+    store: SqliteStore, counting: Counting, batch: MakeBatch
+) -> None:
+    one, two = await store.claim("one", "here"), await store.claim("two", "here")
+    await store.append(one, [batch(1)], durable=False)
+    counting.failing["COMMIT"] = error_of("SQLITE_IOERR_FSYNC")
+    with pytest.raises(StorageError):
+        await store.append(two, [batch(1)])
+    with pytest.raises(StorageError):
+        await store.flush(one)
+
+
+async def test_a_group_that_fails_is_tried_one_by_one(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claims = [await store.claim(f"s{number}", "here") for number in range(6)]
+    counting.failing["COMMIT"] = error_of("SQLITE_FULL")
+    outcomes = await asyncio.gather(*(store.append(claim, [batch(1)]) for claim in claims), return_exceptions=True)
+    assert sum(outcome is not None for outcome in outcomes) <= 1
+    for claim, outcome in zip(claims, outcomes, strict=True):
+        assert (await store.read(claim.log_id)).head == (outcome is None)
+
+
+async def test_a_call_that_is_cancelled_leaves_the_order_of_the_others(store: SqliteStore, batch: MakeBatch) -> None:
+    claim, other = await store.claim("trip", "here"), await store.claim("other", "here")
+    calls = [asyncio.ensure_future(store.append(claim, [batch(seq)], durable=seq % 2 == 0)) for seq in range(1, 11)]
+    await asyncio.sleep(0)
+    calls[4].cancel()
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(outcomes[4], asyncio.CancelledError)
+    assert [outcome for number, outcome in enumerate(outcomes) if number != 4] == [None] * 9
+    assert [one.seq for one in (await store.read("trip")).batches] == list(range(1, 11))
+    await store.release(other)
+
+
+async def test_a_database_that_others_hold_is_waited_for_beside_the_event_loop(
+    store: SqliteStore, place: Path, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = await store.claim("trip", "here")
+    holder = sqlite3.connect(place, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    appending = asyncio.ensure_future(store.append(claim, [batch(1)]))
+    for _ in range(20):
+        await asyncio.sleep(0.005)  # the loop goes on
+    assert not appending.done()
+    holder.execute("COMMIT")
+    await appending
+    monkeypatch.setattr(writer, "BUSY_S", 0.05)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageError, match="another process keeps it locked"):
+        await store.append(claim, [batch(2)])
+    holder.execute("COMMIT")
+    holder.close()
+    assert opening.BUSY_S >= 5
+
+
+async def test_a_log_that_another_hand_changed_is_not_written_behind(store: SqliteStore, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    extra = logs.lines_of(claim.held.no, [batch(2)])
+    store.writer.run_now(writer.Job(lambda connection: logs.insert(connection, extra)))
+    with pytest.raises(StorageError, match="does not end at 1"):
+        await store.append(claim, [batch(2)])
+
+
+async def test_two_event_loops_may_use_one_store(store: SqliteStore, batch: MakeBatch) -> None:
+    def elsewhere(name: str) -> None:
+        async def fill() -> None:
+            claim = await store.claim(name, "here")
+            for seq in range(1, 31):
+                await store.append(claim, [batch(seq)], durable=seq % 5 == 0)
+            await store.release(claim)
+
+        asyncio.run(fill())
+
+    await asyncio.gather(*(asyncio.to_thread(elsewhere, f"s{number}") for number in range(4)))
+    assert {head.id: head.seq for head in (await store.heads()).heads} == {f"s{number}": 30 for number in range(4)}
