@@ -103,14 +103,22 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None) ->
             "on_agent_drift": flags.on_drift or settings.on_drift or file.policy.on_agent_drift,
             "on_model_error": durability.retry.decide if durability.retry else None,
             "abort_grace_ms": GRACE_MS,
-            "subagents": {entry.name: _subagent(entry) for entry in file.subagents},
+            "subagents": _subagents(file),
         },
         warnings=_warnings(file),
     )
 
 
-def _subagent(entry: SubAgentEntry) -> SubAgent:
-    """A sub-agent as its own file says; how long approvals last, retries and what a cut call means are its lead's."""
+def _subagents(file: AgentFile) -> dict[str, SubAgent]:
+    gated = file.policy.requires_approval
+    return {entry.name: _subagent(entry, gated if isinstance(gated, bool) else entry.name in gated) for entry in file.subagents}
+
+
+def _subagent(entry: SubAgentEntry, gated: bool) -> SubAgent:
+    """A sub-agent as its own file says; how long approvals last, retries and what a cut call means are its lead's.
+
+    ``gated``: the policy of its lead wants a person to approve each of its calls.
+    """
     file = entry.file
     provider = build_provider(file)
     refuse_unwatched(file, provider, prices_of(file, provider))
@@ -128,8 +136,8 @@ def _subagent(entry: SubAgentEntry) -> SubAgent:
         permissions=policy.permissions,
         permission_mode=None if policy.mode == "default" else policy.mode,
         max_duration_ms=limits.max_duration_ms,
-        needs_approval=entry.needs_approval,
-        subagents={inner.name: _subagent(inner) for inner in file.subagents},
+        needs_approval=entry.needs_approval or gated,
+        subagents=_subagents(file),
     )
 
 

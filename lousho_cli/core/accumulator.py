@@ -71,6 +71,7 @@ class Accumulator:
     latest: Marked | None
     marks: Growing[Marked]
     last_mark: tuple[int, int, int]
+    ring: int
     unknown: tuple[str, ...]
     children: dict[str, Accumulator]
     stop: Stop | None

@@ -148,8 +148,11 @@ def next_in_line(session: Session) -> str | None:
 
 
 def birth(session: Session, created: r.Created) -> tuple[r.Record, ...]:
-    """``created`` for a log that says nothing of its session yet: all it may hold is what others left before it began."""
-    return () if session.created_at else (created,)
+    """``created`` for a log that says nothing of its session yet, or whose session was deleted and starts over under its ring.
+
+    All that the former may hold is what others left before it began.
+    """
+    return () if session.created_at and session.exists else (created,)
 
 
 def begin_run(session: Session, agent: AgentFacts, input_id: str, now: str) -> r.RunStarted:

@@ -110,6 +110,7 @@ def _cleared(f: Accumulator, _record: r.Cleared, _batch: r.Batch) -> None:
         decided=f.decided,
         marks=f.marks.view(),
         last_mark=f.last_mark,
+        ring=f.ring,
         unknown=f.unknown,
     )
     f.load(kept)
@@ -306,7 +307,7 @@ def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
 
 def _passed_mark(f: Accumulator, record: r.Mark, _batch: r.Batch) -> None:
     """A mark that later ones have dropped from the ring: it counts, and is not kept."""
-    f.step, f.status = record.step, record.status
+    f.step, f.status, f.ring = record.step, record.status, record.limit
     if record.stop is not None:
         f.stop = record.stop
     if record.finish_reason is not None:

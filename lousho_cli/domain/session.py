@@ -130,6 +130,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     outcome, error: how the newest run ended, None while it did not; stop: what stopped it before it had its answer.
     latest: the newest mark, None before the first; marks: the ring, oldest first.
     last_mark: run, step and number of the newest mark ever, so that numbers never move.
+    ring: how many marks the ring keeps, as the newest of them says.
     unknown: reserved record types of a newer version that were passed over.
     """
 
@@ -170,6 +171,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     latest: Marked | None = None
     marks: Shared[Marked] = msgspec.field(default_factory=Shared)
     last_mark: tuple[int, int, int] = (0, 0, 0)
+    ring: int = 50
     unknown: tuple[str, ...] = ()
     children: Mapping[str, Session] = {}
     stop: Stop | None = None

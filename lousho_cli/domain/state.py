@@ -83,6 +83,7 @@ class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     latest: MarkState | None = None
     marks: tuple[MarkState, ...] = ()
     last_mark: tuple[int, int, int] = (0, 0, 0)
+    ring: int = 50
     unknown: tuple[str, ...] = ()
     children: dict[str, State] = {}
     stop: Stop | None = None

@@ -37,7 +37,7 @@ async def abort_session(
     store = log_store_of(checkpoint_store)
     if store is None:
         raise ConfigurationError("only a session of a log store can be aborted from outside", field="checkpoint_store")
-    log = await SessionLog.open(store, session_id, socket.gethostname(), clock)
+    log = await SessionLog.open(store, session_id, socket.gethostname(), clock, keep_ring=True)
     try:
         session = log.session
         if session.exists and not session.ended and session.outcome is None:

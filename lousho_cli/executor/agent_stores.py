@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
@@ -23,7 +24,7 @@ class AgentStores:
     def __init__(self, store: Any) -> None:
         self._checkpoints: CheckpointStore | None = _part(store, "checkpoints", ("save", "load", "delete"))
         approvals = _part(store, "approvals", ("save", "resolve")) or memory_store().approvals
-        self.approvals: ApprovalStore = approvals if hasattr(approvals, "list") else RememberingApprovals(approvals)
+        self.approvals: ApprovalStore = approvals if hasattr(approvals, "log_store") else RememberingApprovals(approvals)
         if store is not None and self._checkpoints is None and _part(store, "approvals", ()) is None:
             raise ConfigurationError(
                 f"{store!r:.80} is no store of an agent: it has neither checkpoints nor approvals",
@@ -54,7 +55,7 @@ class AgentStores:
 
 
 class RememberingApprovals:
-    """An approval store that can not list what waits in it, with what this process saw come to wait there."""
+    """Somebody's approval store; where it can not list what waits in it, with what this process saw come to wait there."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -72,7 +73,11 @@ class RememberingApprovals:
         return found
 
     async def list(self) -> list[PendingApproval]:
-        """What this process left there and did not decide, oldest first."""
+        """What waits there, oldest first; from a store that can not say, what this process left there and did not decide."""
+        listed = getattr(self._store, "list", None)
+        if listed is not None:
+            with suppress(ConfigurationError):
+                return list(await listed())
         return list(self._seen.values())
 
     def __getattr__(self, name: str) -> Any:

@@ -170,7 +170,8 @@ async def _give_back(store: ApprovalStore, found: Any) -> None:
         pending, snapshot = (kind(**part) if isinstance(part, Mapping) else part for part, kind in zip(parts, _KINDS, strict=True))
     except (TypeError, AttributeError):
         return
-    await store.save(pending, snapshot)
+    if pending is not None and snapshot is not None:
+        await store.save(pending, snapshot)
 
 
 _KINDS: tuple[Any, Any] = (PendingApproval, ExecutionSnapshot)
@@ -233,7 +234,9 @@ def _answer(session: Session, decision: ApprovalDecision, stored: _Stored, agent
     return (answered[0], goes_on, *answered[1:], *_never_run(session, stored.approval))
 
 
-def check_decision(session: Session, decision: ApprovalDecision, tools: Mapping[str, GatedTool], *, taken: bool = False) -> ApprovalDecision:
+def check_decision(
+    session: Session, decision: ApprovalDecision, tools: Mapping[str, GatedTool], *, taken: bool = False
+) -> ApprovalDecision:
     """A decision whose edit, if any, is validated by the tool that would get it.
 
     Args:
@@ -287,7 +290,7 @@ async def record_decision(
     store = log_store_of(checkpoint_store)
     if store is None:
         raise ConfigurationError("only a log store can keep a decision for later", field="checkpoint_store")
-    log = await SessionLog.open(store, session_id, socket.gethostname(), clock)
+    log = await SessionLog.open(store, session_id, socket.gethostname(), clock, keep_ring=True)
     try:
         decided = check_decision(log.session, decision_from(decision), registry_from(tool_registry))
         records = answer_records(log.session, decided, clock.now())

@@ -17,6 +17,7 @@ from lousho_cli.core.permissions import first_match
 from lousho_cli.domain.plain import json_text, text_of
 from lousho_cli.executor.guardrails import guard_call
 from lousho_cli.executor.hooks import HookCall, ask, said
+from lousho_cli.executor.interrupts import ESCAPES
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.ports.tool import ToolContext, takes_context
 
@@ -87,7 +88,7 @@ def consult(agent: RunAgent, effect: ConsultTool, context: ToolContext) -> Consu
     try:
         given = (effect.args, context) if callable(check) and takes_context(check) else (effect.args,)
         value = check(*given) if callable(check) else check
-    except Exception as error:  # noqa: BLE001 - a check that fails must not let the call through
+    except (Exception, *ESCAPES) as error:  # noqa: BLE001 - a check that fails must not let the call through
         return _check_failed(error)
     return _awaited(value) if inspect.isawaitable(value) else consulted_from(value)
 
@@ -95,9 +96,9 @@ def consult(agent: RunAgent, effect: ConsultTool, context: ToolContext) -> Consu
 async def _awaited(answer: Awaitable[Any]) -> Consulted:
     try:
         return consulted_from(await answer)
-    except Exception as error:  # noqa: BLE001 - as above
+    except (Exception, *ESCAPES) as error:  # noqa: BLE001 - as above
         return _check_failed(error)
 
 
-def _check_failed(error: Exception) -> Consulted:
+def _check_failed(error: BaseException) -> Consulted:
     return Consulted("error", f"{type(error).__name__}: {error}")

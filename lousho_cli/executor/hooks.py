@@ -26,7 +26,7 @@ import msgspec
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError, HookError, ProviderError
-from lousho_cli.executor.interrupts import is_cancelled
+from lousho_cli.executor.interrupts import ESCAPES, is_cancelled
 
 log_to = logging.getLogger("lousho")
 
@@ -151,7 +151,7 @@ async def ask(name: str, function: Function, *given: Any) -> Any:
         raise HookError(name, "was cancelled from inside") from error
     except ProviderError:
         raise
-    except Exception as error:
+    except (Exception, *ESCAPES) as error:
         raise HookError(name, f"failed: {type(error).__name__}: {text_of(error)[:300]}".rstrip(": ")) from error
 
 

@@ -9,6 +9,9 @@ from typing import Generic, Literal, TypeVar
 
 T = TypeVar("T")
 
+ESCAPES = (SystemExit, KeyboardInterrupt, GeneratorExit)
+"""What a caller's function may raise that would end the whole process, where only that function went wrong."""
+
 INTERRUPTED: Literal["interrupted"] = "interrupted"
 
 

@@ -57,9 +57,15 @@ def _must_be_tool(value: object) -> None:
 
 
 def registry_from(value: ToolRegistry | Mapping[str, Tool] | Iterable[Tool] | None) -> ToolRegistry:
-    """Reads what a caller may pass: a registry, a mapping by name, a list, or nothing."""
+    """Reads what a caller may pass: a registry, a mapping by name, a list, or nothing.
+
+    Raises:
+        ConfigurationError: it is something else, or holds something that is no tool.
+    """
     if value is None:
         return ToolRegistry()
     if isinstance(value, ToolRegistry):
         return value
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise ConfigurationError(f"the tools are a {type(value).__name__}", field="tools", hint="Use a list of tools.")
     return ToolRegistry(value.values() if isinstance(value, Mapping) else value)

@@ -43,6 +43,7 @@ class SessionLog:
 
     def __init__(self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock) -> None:
         self.store, self.claim, self.clock = store, claim, clock
+        self._ring = store.history_limit
         self._fold = fold
         self._turn = asyncio.Lock()
         self._announced = False
@@ -55,8 +56,13 @@ class SessionLog:
         self.on_written: OnWritten | None = None
 
     @classmethod
-    async def open(cls, store: LogStore, session_id: str, host: str, clock: Clock, ttl_ms: int = DEFAULT_TTL_MS) -> SessionLog:
+    async def open(
+        cls, store: LogStore, session_id: str, host: str, clock: Clock, ttl_ms: int = DEFAULT_TTL_MS, *, keep_ring: bool = False
+    ) -> SessionLog:
         """Claims a log and reads it. Writes nothing to it.
+
+        Args:
+            keep_ring: its ring stays as long as it is, whatever the store was told: for who does not know the session's agent.
 
         Raises:
             SessionBusyError, DamagedLogError, LogVersionError, StorageError: as the store says.
@@ -69,7 +75,10 @@ class SessionLog:
         except BaseException:
             await store.release(claim)
             raise
-        return cls(store, claim, fold, clock)
+        log = cls(store, claim, fold, clock)
+        if keep_ring and fold.latest is not None:
+            log._ring = fold.ring
+        return log
 
     @property
     def id(self) -> str:
@@ -114,7 +123,7 @@ class SessionLog:
             calls: leads to the sub-agent it happened to; ``agent`` and ``live`` are that one's.
         """
         told = happened if calls else self._announcing(happened)
-        plan = advance(self._fold, told, agent, live, self.claim.epoch, self.store.history_limit, calls)
+        plan = advance(self._fold, told, agent, live, self.claim.epoch, self._ring, calls)
         self._frozen = None if calls else plan.session
         self._waiting += plan.batches
         return plan
@@ -167,7 +176,7 @@ class SessionLog:
 
     def enter(self, *records: r.Record) -> tuple[r.Batch, ...]:
         """Folds one batch at once; it must be written next."""
-        stamped = with_ring(records, self.store.history_limit)
+        stamped = with_ring(records, self._ring)
         batch = r.Batch(self._fold.seq + 1, self.claim.epoch, self.clock.now(), tuple(self._announcing(stamped)))
         apply(self._fold, batch)
         self._frozen = None

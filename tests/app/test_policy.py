@@ -149,3 +149,12 @@ def test_a_sub_agent_brings_its_own_rules_and_price(tmp_path: Path) -> None:
     inner = prepared.facts.tools["scout"].facts  # type: ignore[attr-defined]
     assert [rule.tool for rule in inner.policy.rules] == ["scout", "read-file"]
     assert (inner.policy.mode, inner.limits.max_cost_usd) == ("plan", 1)
+
+
+@pytest.mark.parametrize(("gated", "asks"), [(True, True), (["scout"], True), (["read-file"], False), (False, False)])
+def test_requires_approval_holds_for_calls_of_a_sub_agent(tmp_path: Path, gated: Any, asks: bool) -> None:
+    scout = {"name": "scout", "prompt": "look", "provider": {"type": "scripted", "turns": ["ok"]}}
+    (tmp_path / "scout.yaml").write_text(yaml.safe_dump(scout))
+    lead = written(tmp_path, tools=["read-file"], subagents={"scout": "scout.yaml"}, policy={"requires_approval": gated})
+    prepared = prepare(load_agent_file(lead), RunFlags())
+    assert prepared.facts.tools["scout"].needs_approval is asks

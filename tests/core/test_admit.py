@@ -118,11 +118,11 @@ def test_de_037_system_messages_are_dropped_on_a_stored_session(world: Any, ask:
     assert [m.role for m in received.messages] == ["user"]
 
 
-def test_a_cleared_session_starts_over_without_being_created_again(world: Any, ask: Any) -> None:
+def test_a_cleared_session_belongs_to_the_agent_that_starts_it_over(world: Any, ask: Any) -> None:
     w = world()
     w.send("go")
     w.answer()
     w.tell(r.Cleared())
     admission = ask(w.session, "go")
-    assert kinds(admission) == ["InputReceived", "RunStarted", "InputApplied"]
-    assert admission.records[1].instructions == "Be brief."
+    assert kinds(admission) == ["Created", "InputReceived", "RunStarted", "InputApplied"]
+    assert admission.records[2].instructions == "Be brief."

@@ -10,6 +10,8 @@ import pytest
 from lousho_cli.domain import texts
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.executor.abort import AbortController
+from lousho_cli.executor.aborts import abort_session
+from lousho_cli.executor.approvals import record_decision
 
 
 async def test_de_057_an_abort_in_a_batch_answers_every_call(store: Any, bench: Any, box: Any) -> None:
@@ -190,3 +192,19 @@ async def test_an_abort_during_a_wait_for_a_retry_ends_it(store: Any, bench: Any
     model = bench.Model(ProviderError("busy", category="rate-limit", retryable=True))
     result = await bench.run(store, model, signal=controller.signal, clock=clock, on_model_error=lambda error, count, chance: 1000)
     assert (result.finish_reason, len(model.asked)) == ("aborted", 1)
+
+
+async def test_a_command_without_an_agent_leaves_the_ring_as_long_as_it_is(bench, tmp_path) -> None:
+    box = bench.Box()
+    tools = [box.tool("work"), box.tool("book", needs_approval=True)]
+    long = bench.file(tmp_path, history_limit=80)
+    model = bench.Model(*[bench.Calls("work")] * 30, bench.Calls("book"), "done")
+    paused = await bench.run(long, model, tools, max_steps=50)
+    kept = len(await long.checkpoints.history("s"))
+    assert kept > 50
+
+    short = bench.file(tmp_path)
+    await record_decision({"id": paused.approval_id, "approved": False}, "s", short.checkpoints, tools)
+    await abort_session("s", short.checkpoints)
+
+    assert len(await long.checkpoints.history("s")) == kept + 2

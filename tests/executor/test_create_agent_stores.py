@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lousho_cli import (
+    ConfigurationError,
     FileApprovalStore,
     FileCheckpointStore,
     FileStore,
@@ -108,3 +109,35 @@ async def test_an_agent_does_all_it_can_on_every_store(kind: str, bench: Any, bo
 
     await bench.dies(agent().send("once more", "s"))
     assert box.ran == ["c1", "c2", "c2"]
+
+
+async def test_an_approval_store_that_says_it_can_not_list_is_remembered_for(bench) -> None:
+    class Silent(bench.PlainApprovals):
+        async def list(self) -> list[Any]:
+            raise ConfigurationError("it can not list")
+
+    box = bench.Box()
+    tools = [box.tool("book", needs_approval=True)]
+    agent = create_agent(
+        provider=bench.Model(bench.Calls("book"), "ok"), tools=tools, store={"checkpoints": bench.PlainCheckpoints(), "approvals": Silent()}
+    )
+    paused = await agent.send("go", session_id="s")
+    assert [wait.id for wait in await agent.approvals.list()] == [paused.approval_id]
+
+
+@pytest.mark.parametrize("tools", [5, "work", object()])
+def test_tools_that_are_none_are_named(bench, tools: Any) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        create_agent(provider=bench.Model("ok"), tools=tools)
+    assert raised.value.field == "tools"
+
+
+async def test_an_approval_function_that_leaves_the_process_only_fails_its_call(bench) -> None:
+    def leave(args: Any) -> bool:
+        raise SystemExit(3)
+
+    box = bench.Box()
+    tool = box.tool("book", needs_approval=leave)
+    result = await create_agent(provider=bench.Model(bench.Calls("book"), "ok"), tools=[tool]).send("go")
+    assert result.text == "ok"
+    assert box.log == []

@@ -1,4 +1,7 @@
-"""Somebody's own two stores, three methods and two, as processes that die see them."""
+"""Somebody's own two stores, of three methods each, as processes that die see them.
+
+The approval store has ``load``: without it nobody can see that an approval was taken by a process that died.
+"""
 
 from __future__ import annotations
 
@@ -77,6 +80,11 @@ class _Approvals:
 
     async def save(self, pending: Any, snapshot: Any) -> None:
         self._process.write(self._texts, pending.id, msgspec.json.encode({"pending": pending, "snapshot": snapshot}).decode())
+
+    async def load(self, approval_id: str) -> Any:
+        self._process.must_live()
+        text = self._texts.get(approval_id)
+        return None if text is None else json.loads(text)
 
     async def resolve(self, approval_id: str) -> Any:
         text = self._process.write(self._texts, approval_id, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -52,12 +53,17 @@ class Conversation:
             except ProviderError:
                 continue
             if result is None:
-                step = send if step is send else self._go_on
+                step = send if step is send and not await self._is_there(text) else self._go_on
             elif result.approval_id is not None:
                 step = self._deciding(result.approval_id)
             else:
                 return
         raise AssertionError("it never came to its end")
+
+    async def _is_there(self, text: str) -> bool:
+        """Whether a message that has no id of its own was saved: sent once more to a session that has ended, it would be the next."""
+        saved = None if self.named else await self.saved()
+        return saved is not None and any(message.text == text for message in saved.messages)
 
     async def _go_on(self, options: dict[str, Any]) -> Any:
         return await AgentExecutor.execute(AGENT, [], self.provider, **options)
@@ -65,9 +71,10 @@ class Conversation:
     def _deciding(self, approval_id: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:
         async def decide(options: dict[str, Any]) -> Any:
             checkpoint = await self.saved()
+            assert checkpoint is not None, "what waits was saved"
             open_calls = [c for c in checkpoint.tool_calls if all(m.tool_call_id != c.id for m in checkpoint.messages)]
-            first = next(call for call in open_calls if call.name in ("gated", "asked"))
-            decision = {"id": approval_id, "approved": '"n": 2' not in first.arguments and '"n":2' not in first.arguments}
+            arguments = next((call.arguments for call in open_calls if call.name in ("gated", "asked")), "{}")
+            decision = {"id": approval_id, "approved": json.loads(arguments).get("n") != 2}
             approvals, tools = options.pop("approval_store"), options.pop("tool_registry")
             checkpoints = options.pop("checkpoint_store")
             del options["session_id"]
@@ -94,7 +101,7 @@ class Conversation:
         finally:
             await self.disk.bury(process)
 
-    async def saved(self) -> Checkpoint:
+    async def saved(self) -> Checkpoint | None:
         """The checkpoint, as somebody sees it who only looks."""
         process = self.disk.process()
         found = await process.checkpoints.load("s")

@@ -23,6 +23,9 @@ from lousho_cli.stores.sqlite.keys import SEQ_MASK, first_key, key_of, last_key
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
 _STANDING = "SELECT (SELECT max(key) FROM batches WHERE key BETWEEN ? AND ?) FROM logs WHERE no = ? AND owner = ? AND epoch = ?"
+_OWNED_AT_END = """EXISTS (SELECT 1 FROM logs WHERE no = ? AND owner = ? AND epoch = ?)
+    AND coalesce((SELECT max(key) FROM batches WHERE key BETWEEN ? AND ?), ?) = ?"""
+_APPEND = f"INSERT INTO batches (key, epoch, durable, line) SELECT ?, ?, ?, CAST(? AS TEXT) WHERE {_OWNED_AT_END}"
 _INSERT = "INSERT INTO batches (key, epoch, durable, line) VALUES (?, ?, ?, CAST(? AS TEXT))"
 _LAST = "SELECT key & 4294967295, epoch, durable FROM batches WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1"
 _DURABLE = """SELECT max(synced, coalesce(
@@ -100,8 +103,12 @@ def append(connection: sqlite3.Connection, claim: SqliteClaim, lines: Sequence[L
         StorageError: it does not end there, or an earlier write of this claim failed.
     """
     claim.require()
-    _require_end(connection, claim, lines[0][0] - 1)
-    insert(connection, lines)
+    no, end = claim.held.no, lines[0][0] - 1
+    first = first_key(no)
+    if not connection.execute(_APPEND, (*lines[0], *held_row(claim.held), first, last_key(no), first, end)).rowcount:
+        _require_end(connection, claim, end)
+    if len(lines) > 1:
+        insert(connection, lines[1:])
 
 
 def insert(connection: sqlite3.Connection, lines: Iterable[Line]) -> None:

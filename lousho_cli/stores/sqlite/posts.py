@@ -15,7 +15,7 @@ from lousho_cli.ports.log_store import FOLLOW_MS
 from lousho_cli.stores.sqlite.claims import number_of
 from lousho_cli.stores.sqlite.database import Database
 
-_WAITING = "SELECT CAST(post AS BLOB) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) ORDER BY n"
+_WAITING = "SELECT n, CAST(post AS BLOB) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) ORDER BY n"
 _decoder = msgspec.json.Decoder(Post)
 
 
@@ -39,14 +39,17 @@ def put(connection: sqlite3.Connection, log_id: str, post: Post) -> None:
     connection.execute("INSERT INTO posts (no, n, id, post) VALUES (?, ?, ?, CAST(? AS TEXT))", (no, n, post.id, encode_value(post)))
 
 
-def waiting(database: Database, log_id: str) -> tuple[Post, ...]:
-    """The posts, oldest first. A row that is no post is passed over; ``fsck`` names it.
+def waiting(database: Database, log_id: str) -> tuple[int, tuple[Post, ...]]:
+    """The number of the newest post, 0 for none, and the posts, oldest first. A row that is no post is passed over; ``fsck`` names it.
 
     Raises:
         StorageError: they can not be read.
     """
-    found = (_read(data) for (data,) in database.query(_WAITING, (log_id,)))
-    return tuple(post for post in found if post is not None)
+    rows = database.query(_WAITING, (log_id,))
+    if not rows:
+        return 0, ()
+    found = (_read(data) for _, data in rows)
+    return rows[-1][0], tuple(post for post in found if post is not None)
 
 
 def _read(data: bytes) -> Post | None:

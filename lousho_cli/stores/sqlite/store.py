@@ -297,8 +297,8 @@ class SqliteStore:
         await self._write(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
-        self._inbox_seen[check_session_id(log_id)] = posts.newest(self.database, log_id)
-        return posts.waiting(self.database, log_id)
+        self._inbox_seen[check_session_id(log_id)], found = posts.waiting(self.database, log_id)
+        return found
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:

@@ -79,6 +79,7 @@ class Writer:
         self._turn = threading.Lock()
         self._waiting: deque[Job[Any]] = deque()
         self._signal: SimpleQueue[None] = SimpleQueue()
+        self._awake = False
         self._thread: threading.Thread | None = None
         self._level = ""
         self._stopped = False
@@ -110,9 +111,15 @@ class Writer:
             return self.run_now(job)  # driven without an event loop, there is nobody to hold up
         job.future = loop.create_future()
         self._waiting.append(job)
-        self._start()
-        self._signal.put(None)
+        loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
         return await job.future
+
+    def _wake(self) -> None:
+        """Wakes the thread where something waits that it does not know of."""
+        if self._waiting and not self._awake:
+            self._awake = True
+            self._start()
+            self._signal.put(None)
 
     def run_now(self, job: Job[T]) -> T:
         """Carries an operation out on this thread, behind whatever is under way. Raises like ``run``."""
@@ -142,6 +149,7 @@ class Writer:
     def _serve(self) -> None:
         while not self._stopped:
             self._signal.get()
+            self._awake = False  # what comes from here on wakes it again
             with self._turn:
                 jobs = []
                 while self._waiting:

@@ -1,0 +1,121 @@
+"""Power loss under a database: of what was never synced anything may be missing, but nothing that was told is."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from lousho_cli.domain import records as r
+from lousho_cli.stores.sqlite.fsck import check
+from lousho_cli.stores.sqlite.store import SqliteStore
+
+AT = "2026-01-01T00:00:00.000Z"
+
+APPENDS = """
+import asyncio, os, sys
+from lousho_cli.domain import records as r
+from lousho_cli.stores.sqlite.store import SqliteStore
+
+async def main(path):
+    store = SqliteStore(path)
+    claims = [await store.claim(name, "here") for name in ("trip", "other")]
+    for seq in range(1, 40):
+        for claim in claims[: 1 + seq % 2]:
+            head = claim.head + 1
+            durable = seq % 3 == 0
+            batch = r.Batch(head, claim.epoch, "2026-01-01T00:00:00.000Z", (r.Claimed("here"), r.Note("n", "x" * (seq * 331 % 3000))))
+            await store.append(claim, (batch,), durable=durable)
+            if seq % 7 == 0:
+                await store.flush(claim)
+            if durable or seq % 7 == 0:
+                print(claim.log_id, head, os.stat(path + "-wal").st_size, flush=True)
+    print("end", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+class Told(NamedTuple):
+    """What a caller was told is durable, and how long the database's log was then."""
+
+    session: str
+    seq: int
+    size: int
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[Path, list[Told]]:
+    """A database with everything still in its log, as the process left it when it was killed."""
+    crash = request.getfixturevalue("crash")
+    place = tmp_path_factory.mktemp("power") / "lousho.db"
+    process = subprocess.Popen(
+        [sys.executable, "-c", APPENDS, str(place)], env=crash.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    told = []
+    for line in process.stdout:
+        if line == "end\n":
+            break
+        session, seq, size = line.split()
+        told.append(Told(session, int(seq), int(size)))
+    process.send_signal(signal.SIGKILL)
+    assert process.communicate()[1] == ""
+    assert len(told) > 20
+    return place, told
+
+
+def lose(log: bytes, synced: int, chance: random.Random) -> bytes:
+    """Zeros in random blocks of what was not synced, which may also be shorter."""
+    data = bytearray(log)
+    block, share = chance.choice([512, 4096, 8216]), chance.choice([0.05, 0.2, 0.5, 0.9])
+    for begin in range(synced, len(data), block):
+        if chance.random() < share:
+            end = min(begin + block, len(data))
+            data[begin:end] = bytes(end - begin)
+    return bytes(data[: chance.randint(synced, len(data))] if chance.random() < 0.4 else data)
+
+
+async def whole_logs(place: Path) -> dict[str, tuple[r.Batch, ...]]:
+    store = SqliteStore(place)
+    found = {name: (await store.read(name)).batches for name in ("trip", "other")}
+    store.close()
+    return found
+
+
+async def test_what_was_told_stands_and_what_was_lost_leaves_no_hole(tmp_path: Path, killed: tuple[Path, list[Told]]) -> None:
+    source, told = killed
+    log = Path(f"{source}-wal").read_bytes()
+    copy = tmp_path / "whole.db"
+    shutil.copyfile(source, copy)
+    Path(f"{copy}-wal").write_bytes(log)
+    whole = await whole_logs(copy)
+    shorter = 0
+    for number, last in enumerate(told):
+        for seed in range(4):
+            chance = random.Random(seed * 1000 + number)
+            place = tmp_path / f"{number}-{seed}.db"
+            shutil.copyfile(source, place)
+            Path(f"{place}-wal").write_bytes(lose(log, last.size, chance))
+            store = SqliteStore(place)
+            for name, batches in whole.items():
+                acknowledged = max((one.seq for one in told[: number + 1] if one.session == name), default=0)
+                read = await store.read(name)
+                assert not read.holes
+                assert read.batches == batches[: len(read.batches)]
+                assert read.head >= acknowledged
+                shorter += read.head < len(batches)
+            assert [finding for finding in check(store) if finding.serious] == []
+            claim = await store.claim("trip", "next")
+            head = (await store.read("trip")).head
+            await store.append(claim, [r.Batch(head + 1, claim.epoch, AT, (r.Claimed("next"), r.Note("n", "goes on")))])
+            store.close()
+            place.unlink()
+    assert shorter > 20
