@@ -16,6 +16,7 @@ from lousho_cli import __version__
 from lousho_cli.app.config_files import layers
 from lousho_cli.app.places import is_ours
 from lousho_cli.app.secrets import mask_url
+from lousho_cli.app.sync import run_now
 from lousho_cli.app.wiring import current_folder, locate_store, open_to_look
 from lousho_cli.errors import SDKError
 
@@ -67,13 +68,17 @@ def _store(flag: str | None) -> Iterator[Check]:
     try:
         place = locate_store(flag)
         where = f"{mask_url(place.url)} ({place.source})"
-        if open_to_look(flag) is None:
+        store = open_to_look(flag)
+        if store is None:
             yield Check("store", "info", f"{where}: not there yet; the first run creates it")
-            yield _writable(_existing(place.folder or current_folder()))
+            yield _writable(_existing(place.folder or (place.file.parent if place.file else current_folder())))
             return
+        if place.file is not None:
+            run_now(store.heads)  # only who opens it knows that a file is a store, and whole
         yield Check("store", "ok", where)
-        if place.folder is not None:
-            yield _writable(place.folder)
+        folder = place.folder or (place.file.parent if place.file else None)
+        if folder is not None:
+            yield _writable(folder)
     except (SDKError, OSError) as error:
         yield Check("store", "fail", mask_url(str(error)))
 

@@ -14,6 +14,7 @@ import msgspec
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.decide import AgentFacts, Effect, FinishCall, Live, RunCall, Write, decide
 from lousho_cli.core.fold import apply
+from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Session
 
@@ -89,7 +90,7 @@ class _Groups:
             self._group += records
 
     def _batch(self, seq: int, records: Sequence[r.Record]) -> r.Batch:
-        whole: tuple[r.Record, ...] = (within(self._calls, records),) if self._calls else tuple(records)
+        whole = within(self._calls, records) if self._calls else tuple(records)
         return r.Batch(seq, self._epoch, self._now, whole)
 
     def _is_checkpoint(self) -> bool:
@@ -109,11 +110,6 @@ class _Groups:
     def batches(self) -> tuple[r.Batch, ...]:
         self._close()
         return tuple(self._done)
-
-
-def within(calls: tuple[str, ...], records: Sequence[r.Record]) -> r.Within:
-    """Records of a sub-agent as the log holds them."""
-    return r.Within(calls, tuple(record for record in records if not isinstance(record, r.Within)))
 
 
 def with_ring(records: Sequence[r.Record], limit: int) -> Sequence[r.Record]:

@@ -7,12 +7,15 @@ without them.
 from __future__ import annotations
 
 from lousho_cli.core.checkpoints import state_of_checkpoint
-from lousho_cli.core.decide import cancel, settled
+from lousho_cli.core.decide import AgentFacts, cancel, settled
+from lousho_cli.core.stopping import closed_within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.session import Session
 
 WHY = "discarded"
+
+_NOBODY = AgentFacts(tools={}, begin=r.RunStarted(input_id=""))
 
 
 def discard_records(session: Session, before: Session | None) -> tuple[r.Record, ...]:
@@ -21,7 +24,7 @@ def discard_records(session: Session, before: Session | None) -> tuple[r.Record,
     Args:
         before: the session when the run began; None where the log no longer says, and the business state stays.
     """
-    cancelled = tuple(cancel(call) for call in session.pending)
+    cancelled = (*closed_within(session, session.pending, _NOBODY), *(cancel(call) for call in session.pending))
     ended = settled(session, "aborted") if session.outcome is None else ()
     changed = before is not None and before.business_state != session.business_state
     state = (r.BusinessState(before.business_state),) if before is not None and changed else ()

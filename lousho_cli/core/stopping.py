@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from lousho_cli.core import tool_errors
 from lousho_cli.core.effects import AgentFacts, Effect, Live, Rest, Throw, Write
 from lousho_cli.core.limits import spent
+from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import OpenTurn, Session
@@ -51,7 +53,7 @@ def halt(
         else:
             results.append(r.ToolFinished(call.id, tool_errors.not_run(call, text), is_error=True))
     mark = r.Mark(session.step, "finished", "budget-exceeded" if over else "guardrail", stop=stop)
-    return (Write((*results, mark, *(ends or settled(session, "completed")))),)
+    return (Write((*closed_within(session, session.pending, agent), *results, mark, *(ends or settled(session, "completed")))),)
 
 
 def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
@@ -60,7 +62,8 @@ def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["a
         return (Rest(),)
     open_calls = [call for call in session.pending if call.id not in live.in_flight]
     started = session.turn.started.keys() - session.children.keys() if session.turn else ()
-    cancelled = tuple(cut(call, agent) if call.id in started else cancel(call) for call in open_calls)
+    closed = closed_within(session, open_calls, agent)
+    cancelled = (*closed, *(cut(call, agent) if call.id in started else cancel(call) for call in open_calls))
     if live.in_flight:
         return (Write(cancelled),) if cancelled else ()
     # A model call that was cut short was paid for, so its step counts.
@@ -69,6 +72,20 @@ def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["a
         return (Write((*cancelled, r.Mark(step, "in-progress", reason, stop=live.why), *settled(session, "aborted"))),)
     stop = _late_by(session, agent, live)
     return (Write((*cancelled, r.Mark(step, "finished", reason, stop=stop), *settled(session, "completed"))),)
+
+
+def closed_within(session: Session, calls: Iterable[ToolCall], agent: AgentFacts) -> tuple[r.Record, ...]:
+    """The end of the sub-agents that ``calls`` had started and that go on: each of their calls, too, gets a result."""
+    records: list[r.Record] = []
+    for call in calls:
+        child = session.children.get(call.id)
+        if child is None or child.ended or child.outcome is not None:
+            continue
+        started = child.turn.started.keys() - child.children.keys() if child.turn else ()
+        results = [cut(one, agent) if one.id in started else cancel(one) for one in child.pending]
+        own = (*closed_within(child, child.pending, agent), *results, r.Mark(child.step, "in-progress", "aborted"))
+        records += within((call.id,), (*own, *settled(child, "aborted")))
+    return tuple(records)
 
 
 def _late_by(session: Session, agent: AgentFacts, live: Live) -> Spent | None:

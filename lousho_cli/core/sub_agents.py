@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
+from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.times import later, ms_between
@@ -29,6 +31,17 @@ def wait_of_lead(call: ToolCall, wait: PendingApproval, now: str) -> PendingAppr
         expires_at = later(expires_at, max(ms_between(wait.created_at, now), 0))
     path, calls = (call.name, *wait.path), (call.id, *wait.calls)
     return msgspec.structs.replace(wait, path=path, calls=calls, created_at=now, expires_at=expires_at)
+
+
+def within(calls: tuple[str, ...], records: Iterable[r.Record]) -> tuple[r.Record, ...]:
+    """Records of the sub-agent that ``calls`` lead to, as its lead's log holds them; those of sub-agents of its own among them."""
+    found: list[r.Record] = []
+    for nested, group in groupby(records, key=lambda record: record.calls if isinstance(record, r.Within) else ()):
+        if nested:
+            found += [r.Within((*calls, *nested), record.records) for record in group if isinstance(record, r.Within)]
+        else:
+            found.append(r.Within(calls, tuple(record for record in group if not isinstance(record, r.Within))))
+    return tuple(found)
 
 
 def tools_at(tools: Mapping[str, Any], wait: PendingApproval) -> Mapping[str, Any]:

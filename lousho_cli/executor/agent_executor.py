@@ -20,7 +20,7 @@ from lousho_cli.executor.dynamic import agent_source
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.forks import ForkResult, fork_session
 from lousho_cli.executor.hooks import hooks_from
-from lousho_cli.executor.input_queue import InputQueue
+from lousho_cli.executor.input_queue import InputQueue, released
 from lousho_cli.executor.places import place_of
 from lousho_cli.executor.pricing import Prices
 from lousho_cli.executor.registry import ToolRegistry, registry_from
@@ -137,51 +137,52 @@ class AgentExecutor:
             ConfigurationError: an option that makes no sense.
             StorageError: the store failed; the last good save stands.
         """
-        settings = RunSettings(
-            max_steps=max_steps,
-            tool_concurrency=tool_concurrency,
-            max_tokens=max_tokens,
-            max_input_tokens=max_input_tokens,
-            max_output_tokens=max_output_tokens,
-            max_cost_usd=max_cost_usd,
-            on_exceeded=on_exceeded,
-            prices=prices,
-            permissions=permissions,
-            permission_mode=permission_mode,
-            hooks=hooks,
-            guardrails=guardrails,
-            approval_ttl_ms=approval_ttl_ms,
-            max_duration_ms=max_duration_ms,
-            requires_approval=gated_by(requires_approval),
-            replay=replay,
-            interrupted=interrupted,
-            interrupted_tool_result=interrupted_tool_result,
-            truncated_tool_result=truncated_tool_result,
-            on_agent_drift=on_agent_drift,
-            on_model_error=on_model_error,
-            sandbox_execute=sandbox_execute,
-            abort_grace_ms=abort_grace_ms,
-            subagents=subagents or {},
-        )
-        _required(agent=agent, provider=provider, input=input)
-        source = agent_source(agent, provider, registry_from(tool_registry), settings, metadata)
-        return await shielded(
-            source,
-            Order(
-                place=place_of(_text_of("session_id", session_id), checkpoint_store, approval_store, clock),
-                messages=messages_from(input),
-                input_id=_id_of(input_id),
-                by=_text_of("by", by),
-                path=_path_of(agent_path),
-                create=create,
-                business_state=() if business_state is UNSET else (business_state,),
-                queue=input_queue,
-            ),
-            signal,
-            on_event,
-            clock,
-            hooks_from(hooks),
-        )
+        with released(input_queue):
+            settings = RunSettings(
+                max_steps=max_steps,
+                tool_concurrency=tool_concurrency,
+                max_tokens=max_tokens,
+                max_input_tokens=max_input_tokens,
+                max_output_tokens=max_output_tokens,
+                max_cost_usd=max_cost_usd,
+                on_exceeded=on_exceeded,
+                prices=prices,
+                permissions=permissions,
+                permission_mode=permission_mode,
+                hooks=hooks,
+                guardrails=guardrails,
+                approval_ttl_ms=approval_ttl_ms,
+                max_duration_ms=max_duration_ms,
+                requires_approval=gated_by(requires_approval),
+                replay=replay,
+                interrupted=interrupted,
+                interrupted_tool_result=interrupted_tool_result,
+                truncated_tool_result=truncated_tool_result,
+                on_agent_drift=on_agent_drift,
+                on_model_error=on_model_error,
+                sandbox_execute=sandbox_execute,
+                abort_grace_ms=abort_grace_ms,
+                subagents=subagents or {},
+            )
+            _required(agent=agent, provider=provider, input=input)
+            source = agent_source(agent, provider, registry_from(tool_registry), settings, metadata)
+            return await shielded(
+                source,
+                Order(
+                    place=place_of(_text_of("session_id", session_id), checkpoint_store, approval_store, clock),
+                    messages=messages_from(input),
+                    input_id=_id_of(input_id),
+                    by=_text_of("by", by),
+                    path=_path_of(agent_path),
+                    create=create,
+                    business_state=() if business_state is UNSET else (business_state,),
+                    queue=input_queue,
+                ),
+                signal,
+                on_event,
+                clock,
+                hooks_from(hooks),
+            )
 
     @staticmethod
     def stream(*args: Any, **options: Any) -> EventStream[RunResult]:

@@ -8,6 +8,8 @@ step for it, if it has one left; otherwise the message begins the session's next
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lousho_cli.core.admit import same_input
 from lousho_cli.domain import records as r
@@ -73,3 +75,13 @@ class InputQueue:
         """The run is over; where it was refused before it began, nobody waits for that any more."""
         if not self._begun.is_set():
             self.close()
+
+
+@contextmanager
+def released(queue: InputQueue | None) -> Iterator[None]:
+    """Lets nobody wait for a run that was refused in the block."""
+    try:
+        yield
+    finally:
+        if queue is not None:
+            queue.never_began()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from lousho_cli.core.accumulator import Accumulator
-from lousho_cli.core.checkpoints import checkpoint_of, state_of_checkpoint
+from lousho_cli.core.checkpoints import checkpoint_at, state_of_checkpoint
 from lousho_cli.core.fold import apply
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval
@@ -79,11 +79,19 @@ class PlainStore(MemoryStore):
         for batch in batches:
             apply(self._fold, batch)
             # A batch counts once its checkpoint is saved, so that one comes first.
-            if self._plain and any(isinstance(record, r.Mark) for record in batch.records):
+            if self._plain and any(_marks(record) for record in batch.records):
                 await self._plain.save(claim.log_id, self._checkpoint(claim.log_id))
             await super().append(claim, (batch,), durable=durable)
 
     def _checkpoint(self, session_id: str) -> Checkpoint:
-        checkpoint = checkpoint_of(session_id, self._fold.freeze())
-        assert checkpoint is not None, "a mark was just folded"
-        return checkpoint
+        session = self._fold.freeze()
+        assert session.latest is not None, "a mark was just folded, of the lead or behind one of the lead"
+        # Between two marks of its lead only a sub-agent gets on.
+        return checkpoint_at(session_id, msgspec.structs.replace(session.latest, children=session.children))
+
+
+def _marks(record: r.Record) -> bool:
+    """Whether a record is a mark, of the lead or of a sub-agent: what either did must not be done again."""
+    if isinstance(record, r.Within):
+        return any(isinstance(inner, r.Mark) for inner in record.records)
+    return isinstance(record, r.Mark)

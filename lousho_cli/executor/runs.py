@@ -38,9 +38,6 @@ async def carry_out(source: AgentSource, order: Order, controller: AbortControll
         detail = error.detail if isinstance(error, SDKError) else str(error)
         events.failed(detail or type(error).__name__, getattr(error, "code", None))
         raise
-    finally:
-        if order.queue is not None:
-            order.queue.never_began()
     if order.place.shared and not controller.signal.aborted:
         await _serve_late_posts(source, order, controller, events, clock)
     events.done(RunDone(step=result.steps, finish_reason=result.finish_reason, status=result.status, outcome=result.outcome))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from lousho_cli.core.advance import Plan, within
+from lousho_cli.core.advance import Plan
 from lousho_cli.core.decide import AgentFacts, Live
+from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Run, Session
 from lousho_cli.executor.session_log import SessionLog
@@ -77,7 +78,7 @@ class SubLog:
         await self._lead.send(batches, durable=durable)
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
-        await self._lead.record(within(self.calls, records), durable=durable)
+        await self._lead.record(*within(self.calls, records), durable=durable)
 
     def flush_soon(self) -> None:
         self._lead.flush_soon()

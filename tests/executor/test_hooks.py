@@ -425,6 +425,17 @@ async def test_on_abort_is_called_once_while_tools_still_run(store: Any, bench: 
     assert (result.finish_reason, result.abort_reason.name, result.abort_reason.message) == ("aborted", "AbortError", "enough")
 
 
+async def test_on_abort_is_told_of_a_stop_that_another_process_goes_on_from(store: Any, bench: Any, box: Any) -> None:
+    from lousho_cli import AbortController
+
+    controller, told = AbortController(), []
+    box.tool("book", lambda args, ctx: controller.stop())
+    result = await bench.run(
+        store, bench.Model(bench.Calls("book")), box.tools, signal=controller.signal, hooks=[{"on_abort": told.append}]
+    )
+    assert (result.stopped, [abort.recoverable for abort in told]) == (True, [True])
+
+
 async def test_on_abort_is_not_called_for_a_run_that_ends(store: Any, bench: Any) -> None:
     told: list[Any] = []
     await bench.run(store, bench.Model("done"), hooks=[{"on_abort": told.append}])

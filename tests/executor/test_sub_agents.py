@@ -10,10 +10,12 @@ import pytest
 
 from lousho_cli.core.resuming import outlook
 from lousho_cli.core.sub_sessions import sub_sessions
+from lousho_cli.core.transcript import check
 from lousho_cli.domain.agent import agent_from
 from lousho_cli.domain.times import ms_between
 from lousho_cli.errors import PropagatingToolError, ProviderError, ResumeToolMissingError
 from lousho_cli.executor.abort import AbortController
+from lousho_cli.executor.aborts import abort_session
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunSettings, run_agent
@@ -541,3 +543,41 @@ async def test_a_resume_tells_which_calls_of_a_sub_agent_run_again(log_stores, b
     facts = run_agent(agent_from({"name": "agent"}), lead, registry_from([]), RunSettings(subagents=sub)).facts
     found = outlook(await read_session(log_stores.log_store, "s"), facts)
     assert [call.id for call in found.will_run] == [call.id for call in found.again] == ["c2"]
+
+
+async def test_an_abort_of_what_waits_answers_every_call_at_every_level(log_stores, bench) -> None:
+    box = bench.Box()
+    book = box.tool("book", needs_approval=True)
+    deep = scout(bench.Model(bench.Calls("book"), "fine"), [book])
+    mid = SubAgent({"name": "mid"}, provider=bench.Model(bench.Calls(*ask("x")), "mid"), subagents={"scout": deep})
+    await bench.run(log_stores, bench.Model(bench.Calls(("mid", {"input": "go"}))), subagents={"mid": mid})
+
+    await abort_session("s", log_stores.checkpoints)
+
+    batches = (await log_stores.log_store.read("s")).batches
+    found = {one.path: one.session for one in sub_sessions(batches)}
+    assert set(found) == {("mid",), ("mid", "scout")}
+    for session in found.values():
+        assert (session.outcome, session.pending, session.status) == ("aborted", (), "in-progress")
+        assert check(session.messages) is None
+
+
+async def test_a_plain_store_keeps_what_a_sub_agent_did_before_a_crash(bench) -> None:
+    stores, box = bench.custom(), bench.Box()
+
+    def die_once(args: Any, ctx: Any) -> str:
+        if not ctx.rerun:
+            raise bench.Killed
+        return "seen"
+
+    first, second = box.tool("first"), box.tool("second", die_once)
+    child = bench.Model(bench.Calls("first"), bench.Calls("second"), "fine")
+    lead = bench.Model(bench.Calls(*ask("a")), "end")
+    sub = {"scout": scout(child, [first, second])}
+
+    await bench.dies(bench.run(stores, lead, subagents=sub))
+    result = await bench.run(stores.again(), lead, text=[], subagents=sub)
+
+    assert result.text == "end"
+    assert box.ran == ["c1/c1", "c1/c2", "c1/c2"]
+    assert len(child.asked) == 3

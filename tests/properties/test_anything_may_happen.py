@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-NUMBERS = st.lists(st.integers(0, 40), max_size=10)
-TURNS, SCRIPTS = st.lists(NUMBERS, min_size=1, max_size=6), st.lists(NUMBERS, min_size=1, max_size=14)
+NUMBERS = st.lists(st.integers(0, 41), min_size=7, max_size=9)
+TURNS, SCRIPTS = st.lists(NUMBERS, min_size=1, max_size=6), st.lists(NUMBERS, min_size=1, max_size=16)
 
 
 @pytest.fixture(params=["memory", "file", "sqlite"])

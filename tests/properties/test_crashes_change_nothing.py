@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-NUMBERS = st.lists(st.integers(0, 40), max_size=9)
+NUMBERS = st.lists(st.integers(0, 41), min_size=5, max_size=9)
 TURNS, DEATHS = st.lists(NUMBERS, min_size=1, max_size=5), st.lists(st.tuples(st.integers(1, 14), st.booleans(), st.booleans()), max_size=14)
 
 

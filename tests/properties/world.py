@@ -2,7 +2,7 @@
 
 A script is a list of actions, each a list of small numbers: what it does, then what it draws (see ``Dice``).
 Every action runs in a process of its own, which may die, be aborted or be stopped at any point of it. To let
-more happen, write a coroutine method of ``World`` that takes a ``Dice`` and put ``@action`` above it; to demand
+more happen, write a coroutine method of ``World`` that takes a ``Dice`` and put ``@action(often)`` above it; to demand
 more, add to ``hold``, which is asked behind every action, or to ``asked`` and ``started``, which see each
 model call and each start of a tool at its very moment.
 """
@@ -71,10 +71,14 @@ Action = Callable[["World", Dice], Awaitable[None]]
 ACTIONS: list[Action] = []
 
 
-def action(does: Action) -> Action:
-    """Makes a method something that may happen."""
-    ACTIONS.append(does)
-    return does
+def action(often: int) -> Callable[[Action], Action]:
+    """Makes a method something that may happen, ``often`` times as often as the rarest."""
+
+    def add(does: Action) -> Action:
+        ACTIONS.extend([does] * often)
+        return does
+
+    return add
 
 
 class Known:
@@ -119,7 +123,7 @@ class World:
         """Notes what happens, for who reads why it went wrong."""
         self.story.append(what)
 
-    @action
+    @action(5)
     async def send(self, dice: Dice) -> None:
         """The next message of a session, or the first of a new one."""
         name = dice.pick(["s", *self.known, "t"])
@@ -133,7 +137,7 @@ class World:
         if result is not None:
             self.known[name].texts.add(text)
 
-    @action
+    @action(3)
     async def resume(self, dice: Dice) -> None:
         """Goes on, without anything new."""
         if not self.known:
@@ -143,7 +147,7 @@ class World:
     async def _just_go_on(self, options: dict[str, Any]) -> Any:
         return await AgentExecutor.execute(self.agent, [], self.provider, **options)
 
-    @action
+    @action(5)
     async def decide(self, dice: Dice) -> None:
         """A person decides what waits, if anything does, and the run goes on."""
         waiting = await self._waiting()
@@ -164,7 +168,7 @@ class World:
         if await self._drive(name, dice, begin) is not None:
             self.known[name].decided[wait.id] = decision["approved"]
 
-    @action
+    @action(2)
     async def decide_for_later(self, dice: Dice) -> None:
         """A person decides, and nobody goes on yet. Deciding once more is refused and changes nothing."""
         waiting = await self._waiting()
@@ -182,7 +186,7 @@ class World:
                 raise AssertionError("an approval was decided twice")
             await self.disk.bury(process)
 
-    @action
+    @action(2)
     async def fork(self, dice: Dice) -> None:
         """A session from any kept moment of another, perhaps with a change."""
         if not self.known or len(self.known) > 4:
@@ -209,8 +213,10 @@ class World:
                 await AgentExecutor.fork(name, mark.address, process.checkpoints, patch, f"f{number}")
 
         await self._alone(dice, begin, touched=f"f{number}")
+        forked = await self.session(f"f{number}")
+        assert (forked.wait, dict(forked.decisions), forked.waiting) == (None, {}, ()), "a fork has what is its parent's alone"
 
-    @action
+    @action(1)
     async def leave(self, dice: Dice) -> None:
         """Somebody leaves an input for whoever drives the session next."""
         if self.known:
@@ -224,12 +230,12 @@ class World:
         await self.disk.bury(other)
         self.known[name].inputs[post.id] = text
 
-    @action
+    @action(1)
     async def change_the_agent(self, dice: Dice) -> None:
         """From here on the agent is another."""
         self.agent = AGENT | dice.pick([{}, {"instructions": "Be long."}, {"model": "m-2"}, {"tools": [tool.name for tool in self.tools[1:]]}])
 
-    @action
+    @action(1)
     async def snapshot(self, dice: Dice) -> None:
         """Somebody caches what a log adds up to."""
         if not self.known:
@@ -243,7 +249,7 @@ class World:
 
         await self._alone(dice, begin, touched=None)
 
-    @action
+    @action(1)
     async def trim(self, dice: Dice) -> None:
         """The log of a session becomes one batch with its state."""
         from lousho_cli.core.trimming import base_batch, trimmed_state

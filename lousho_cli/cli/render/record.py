@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.output import Output, json_text
 
@@ -26,6 +28,7 @@ _NAMES = (
     "parent",
     "approved",
     "expired",
+    "within",
 )
 """Fields that say what happened without what was said."""
 
@@ -48,7 +51,10 @@ class RecordView:
     def show(self, item: Any) -> None:
         """Its cursor, time and type, what happened, and below it what was said. Parts of an answer are joined."""
         kind = item.type.removeprefix("lousho.")
-        if kind == "partial" and self._content:
+        if kind == "within":
+            self._of_sub_agent(item)
+            return
+        if kind == "partial" and self._content and "within" not in item.record:
             self._part(item, item.record.get("text", ""))
             return
         streamed, self._streamed = self._streamed, ""
@@ -59,6 +65,12 @@ class RecordView:
             for line in self._said(kind, item.record, streamed):
                 self._out.line(f"    {line}")
         self._out.flush()
+
+    def _of_sub_agent(self, item: Any) -> None:
+        """A line for each record of a sub-agent, which says within which calls it stands."""
+        calls = "/".join(map(str, item.record.get("calls", ())))
+        for inner in item.record.get("records", ()):
+            self.show(msgspec.structs.replace(item, type=str(inner.get("type", "")), record={**inner, "within": calls}))
 
     def _part(self, item: Any, text: str) -> None:
         if not self._streamed:

@@ -66,11 +66,7 @@ def living_owner(path: str, rows: list[tuple[Any, ...]]) -> Owner | None:
 
 def is_owner(connection: sqlite3.Connection, held: Held) -> bool:
     """Whether a log is still ours."""
-    return bool(connection.execute(OWNED, held_row(held)).fetchall())
-
-
-def held_row(held: Held) -> tuple[int, str, int]:
-    return (held.no, held.token, held.epoch)
+    return bool(connection.execute(OWNED, held).fetchall())
 
 
 def give_back(connection: sqlite3.Connection, held: Held, wake_at: str | None = None, synced: int = 0) -> None:
@@ -81,7 +77,7 @@ def give_back(connection: sqlite3.Connection, held: Held, wake_at: str | None = 
     changed = connection.execute(
         "UPDATE logs SET owner = NULL, host = NULL, since = NULL, ttl_ms = NULL, wake_at = ?, synced = max(synced, ?) "
         "WHERE no = ? AND owner = ? AND epoch = ?",
-        (wake_at, synced, *held_row(held)),
+        (wake_at, synced, *held),
     ).rowcount
     if changed and held.epoch == 1 and wake_at is None:
         connection.execute(
@@ -106,5 +102,5 @@ def require_owner(connection: sqlite3.Connection, claim: SqliteClaim) -> None:
 def note_synced(connection: sqlite3.Connection, claim: SqliteClaim, seq: int) -> None:
     """Says that a log is durable up to ``seq``, as the commit of this makes it. Raises like ``require_owner``."""
     claim.require()
-    if not connection.execute(_NOTE_SYNCED, (seq, *held_row(claim.held))).rowcount:
+    if not connection.execute(_NOTE_SYNCED, (seq, *claim.held)).rowcount:
         raise claim.lose()

@@ -17,6 +17,7 @@ _SAID = {
     sqlite3.SQLITE_BUSY: ("another process keeps it locked", "Try again; if it stays so, see which process has the file open."),
     sqlite3.SQLITE_LOCKED: ("another process keeps it locked", "Try again; if it stays so, see which process has the file open."),
     sqlite3.SQLITE_IOERR: ("the disk can not be read or written", "Check the disk; what was saved is still there."),
+    sqlite3.SQLITE_CONSTRAINT: ("something stands there that its owner did not write", "See what it is with: lousho fsck"),
     sqlite3.SQLITE_TOOBIG: ("a record is larger than a database takes", ""),
 }
 

@@ -35,8 +35,10 @@ class Keeper:
         self._due = 0.0
         self._stopped = False
 
-    def __len__(self) -> int:
-        return len(self._claims)
+    @property
+    def few(self) -> bool:
+        """Whether there is no more than one claim."""
+        return len(self._claims) <= 1
 
     def add(self, claim: SqliteClaim) -> None:
         """Keeps a claim that was just taken, which renewed the lease."""
@@ -49,10 +51,11 @@ class Keeper:
     def remove(self, claim: SqliteClaim) -> None:
         self._claims.discard(claim)
 
-    def forget(self, held: Held) -> None:
+    def forget(self, dropped: SqliteClaim) -> None:
         """Frees a log whose claim was dropped without being given back; at once if nothing is being written."""
-        if self._stopped:
-            return
+        held = dropped.held
+        if self._stopped or any(claim.held == held and claim is not dropped for claim in self._claims):
+            return  # one that was taken twice, as its first transaction failed, is held by the second
         with contextlib.suppress(SDKError, sqlite3.Error):
             if self._writer.try_now(Job(lambda connection: give_back(connection, held))):
                 return

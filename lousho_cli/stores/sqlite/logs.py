@@ -17,15 +17,13 @@ from lousho_cli.domain.codec import decode_line, encode_line
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import DamagedLogError, StorageError
 from lousho_cli.ports.log_store import Hole
-from lousho_cli.stores.sqlite.claims import held_row
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import SEQ_MASK, first_key, key_of, last_key
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
 _STANDING = "SELECT (SELECT max(key) FROM batches WHERE key BETWEEN ? AND ?) FROM logs WHERE no = ? AND owner = ? AND epoch = ?"
-_OWNED_AT_END = """EXISTS (SELECT 1 FROM logs WHERE no = ? AND owner = ? AND epoch = ?)
-    AND coalesce((SELECT max(key) FROM batches WHERE key BETWEEN ? AND ?), ?) = ?"""
-_APPEND = f"INSERT INTO batches (key, epoch, durable, line) SELECT ?, ?, ?, CAST(? AS TEXT) WHERE {_OWNED_AT_END}"
+_APPEND = """INSERT INTO batches (key, epoch, durable, line) SELECT ?, ?, ?, CAST(? AS TEXT) FROM logs
+    WHERE no = ? AND owner = ? AND epoch = ? AND (? = ? OR EXISTS (SELECT 1 FROM batches WHERE key = ?))"""
 _INSERT = "INSERT INTO batches (key, epoch, durable, line) VALUES (?, ?, ?, CAST(? AS TEXT))"
 _LAST = "SELECT key & 4294967295, epoch, durable FROM batches WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1"
 _DURABLE = """SELECT max(synced, coalesce(
@@ -64,18 +62,20 @@ def lines_of(no: int, batches: Sequence[Batch], *, durable: bool = True) -> list
     return [(key_of(no, batch.seq), batch.epoch, durable, encode_line(batch)[:-1]) for batch in batches]
 
 
-def require_next(claim: SqliteClaim, batches: Sequence[Batch]) -> None:
-    """Refuses batches that do not follow the log, or are of another epoch.
+def follow(claim: SqliteClaim, batches: Sequence[Batch]) -> bool:
+    """Whether batches are of the claim's epoch and the next its log gets."""
+    epoch, seq = claim.epoch, claim.head
+    for batch in batches:
+        seq += 1
+        if batch.seq != seq or batch.epoch != epoch:
+            return False
+    return True
 
-    Raises:
-        StorageError: they do not.
-    """
-    for expected, batch in enumerate(batches, claim.head + 1):
-        if batch.seq != expected or batch.epoch != claim.epoch:
-            raise StorageError(
-                f"batch {batch.seq} of epoch {batch.epoch} does not follow the log of session {claim.log_id}, "
-                f"which is at {expected - 1} in epoch {claim.epoch}"
-            )
+
+def not_next(claim: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
+    """The error for batches that do not follow."""
+    given = ", ".join(f"batch {batch.seq} of epoch {batch.epoch}" for batch in batches)
+    return StorageError(f"{given} does not follow the log of session {claim.log_id}, which is at {claim.head} in epoch {claim.epoch}")
 
 
 def require_writable(log_id: str, found: Scan) -> None:
@@ -103,9 +103,9 @@ def append(connection: sqlite3.Connection, claim: SqliteClaim, lines: Sequence[L
         StorageError: it does not end there, or an earlier write of this claim failed.
     """
     claim.require()
-    no, end = claim.held.no, lines[0][0] - 1
-    first = first_key(no)
-    if not connection.execute(_APPEND, (*lines[0], *held_row(claim.held), first, last_key(no), first, end)).rowcount:
+    end, first = lines[0][0] - 1, first_key(claim.held.no)
+    # The batch before it stands there, and no other has its key: so the log ends where it begins.
+    if not connection.execute(_APPEND, (*lines[0], *claim.held, end, first, end)).rowcount:
         _require_end(connection, claim, end)
     if len(lines) > 1:
         insert(connection, lines[1:])
@@ -118,7 +118,7 @@ def insert(connection: sqlite3.Connection, lines: Iterable[Line]) -> None:
 
 def _require_end(connection: sqlite3.Connection, claim: SqliteClaim, end: int) -> None:
     no = claim.held.no
-    rows = connection.execute(_STANDING, (first_key(no), last_key(no), *held_row(claim.held))).fetchall()
+    rows = connection.execute(_STANDING, (first_key(no), last_key(no), *claim.held)).fetchall()
     if not rows:
         raise claim.lose()
     if (rows[0][0] or first_key(no)) != end:

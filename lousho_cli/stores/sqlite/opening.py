@@ -23,7 +23,7 @@ BUSY_S = 10.0
 PAGE_BYTES = 8192
 """A page takes several steps of a usual run, so little of it stays empty."""
 
-_LOG_PAGES = 500
+_LOG_PAGES = 1000
 """The write-ahead log is written back into the file after so many."""
 
 LOOKED_THROUGH_BYTES = 4_000_000

@@ -30,7 +30,7 @@ class SqliteClaim:
     bytes_since_snapshot, snapshot_size: what tells whether a snapshot is due.
     """
 
-    def __init__(self, log_id: str, host: str, ttl_ms: int, held: Held, forgotten: Callable[[Held], None]) -> None:
+    def __init__(self, log_id: str, host: str, ttl_ms: int, held: Held, forgotten: Callable[[SqliteClaim], None]) -> None:
         self.log_id, self.host, self.ttl_ms, self.held = log_id, host, ttl_ms, held
         self._forgotten = forgotten
         self.head = 0
@@ -90,4 +90,4 @@ class SqliteClaim:
 
     def __del__(self) -> None:
         if not self.released:
-            self._forgotten(self.held)  # nobody can give it back any more
+            self._forgotten(self)  # nobody can give it back any more

@@ -10,8 +10,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -119,21 +118,21 @@ class SqliteStore:
         mine.require()
         if not batches:
             return
-        with self._unless_lost(mine):
-            logs.require_next(mine, batches)
+        if not logs.follow(mine, batches):
+            raise self._not_next(mine, batches)
         lines = logs.lines_of(mine.held.no, batches, durable=durable)
-        self._drop(mine.log_id)
+        self._kept.pop(mine.log_id, None)
         mine.head = batches[-1].seq
-        mine.bytes_since_snapshot += sum(len(line[-1]) for line in lines)
+        mine.bytes_since_snapshot += sum([len(line[3]) for line in lines])
         await self._write(
             Job(
                 lambda connection: logs.append(connection, mine, lines),
                 durable,
-                settled=lambda connection: logs.stand(connection, lines),
-                failed=mine.fail,
+                lambda connection: logs.stand(connection, lines),
+                mine.fail,
+                single=len(lines) == 1,
             )
         )
-
         if durable:
             mine.synced = max(mine.synced, batches[-1].seq)
 
@@ -199,8 +198,11 @@ class SqliteStore:
     async def trim(self, claim: Claim, base: Batch) -> None:
         mine = _own(claim)
         mine.require()
-        with self._unless_lost(mine):
+        try:
             require_base(mine.log_id, base, mine.head, mine.epoch)
+        except StorageError:
+            self._require_not_lost(mine)
+            raise
         self._drop(mine.log_id)
         (line,) = logs.lines_of(mine.held.no, (base,))
         head = mine.head
@@ -315,20 +317,19 @@ class SqliteStore:
     async def followed(self, log_id: str) -> bool:
         return posts.followed(self.database, check_session_id(log_id))
 
-    @contextmanager
-    def _unless_lost(self, mine: SqliteClaim) -> Iterator[None]:
+    def _not_next(self, mine: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
+        self._require_not_lost(mine)
+        return logs.not_next(mine, batches)
+
+    def _require_not_lost(self, mine: SqliteClaim) -> None:
         """Says that the log is another's where what was given does not fit it: the caller may go by what that one wrote."""
-        try:
-            yield
-        except StorageError:
-            if not self.database.query(claims.OWNED, claims.held_row(mine.held)):
-                raise mine.lose() from None
-            raise
+        if not self.database.query(claims.OWNED, mine.held):
+            raise mine.lose()
 
     # The one writer
 
     async def _write(self, job: Job[T]) -> T:
-        return await self.writer.run(job, inline=len(self._keeper) <= 1 and self.writer.quick)
+        return await self.writer.run(job, inline=self._keeper.few and self.writer.quick)
 
     def _number(self, log_id: str) -> int | None:
         """The number of a log, None where the id was never seen."""

@@ -42,11 +42,12 @@ class Job(Generic[T]):
     """One operation on its way.
 
     durable: whether it must be synced; None: only if something that was written before it was not.
+    single: it is one statement where it is carried out, and so a transaction of its own where it is alone.
     settled: says whether its outcome stands in the database, where a commit did not tell.
     failed: is told of what went wrong, before whoever waits for it.
     """
 
-    __slots__ = ("durable", "error", "failed", "future", "operation", "result", "settled")
+    __slots__ = ("durable", "error", "failed", "future", "operation", "result", "settled", "single")
 
     def __init__(
         self,
@@ -54,8 +55,10 @@ class Job(Generic[T]):
         durable: bool | None = False,
         settled: Callable[[sqlite3.Connection], bool] | None = None,
         failed: Callable[[SDKError], None] | None = None,
+        *,
+        single: bool = False,
     ) -> None:
-        self.operation, self.durable, self.settled, self.failed = operation, durable, settled, failed
+        self.operation, self.durable, self.settled, self.failed, self.single = operation, durable, settled, failed, single
         self.result: T | None = None
         self.error: BaseException | None = None
         self.future: asyncio.Future[T] | None = None
@@ -185,50 +188,45 @@ class Writer:
     def _commit(self, jobs: Sequence[Job[Any]], *, patient: bool) -> bool:
         connection = self._database.writer()
         durable = self._must_sync(jobs)
-        self._set_level(connection, "FULL" if durable else "NORMAL")
-        if not self._begin(connection, patient=patient):
-            return False
-        try:
-            before = connection.total_changes
-            for job in jobs:
-                try:
-                    job.result = job.operation(connection)
-                except SDKError as error:
-                    job.fail(error)
-            changed = connection.total_changes != before
-            begun = time.perf_counter()
-            connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
-        if durable and changed:
-            self.unsynced = False
-            self.average += (time.perf_counter() - begun - self.average) * 0.1
-        elif changed:
-            self.unsynced = True
-        return True
-
-    def _must_sync(self, jobs: Sequence[Job[Any]]) -> bool:
-        asked = [job.durable for job in jobs]
-        return True in asked or (None in asked and (self.unsynced or False in asked))
-
-    def _set_level(self, connection: sqlite3.Connection, level: str) -> None:
+        level = "FULL" if durable else "NORMAL"
         if level != self._level:
             connection.execute(f"PRAGMA synchronous = {level}")
             self._level = level
+        before = connection.total_changes
+        begun = time.perf_counter()
+        alone = jobs[0] if len(jobs) == 1 and jobs[0].single else None
+        if not self._patiently(connection, alone, patient=patient):
+            return False
+        if alone is None:
+            begun = _rest(connection, jobs)
+        if connection.total_changes != before:
+            self.unsynced = not durable
+            if durable:
+                self.average += (time.perf_counter() - begun - self.average) * 0.1
+        return True
 
-    def _begin(self, connection: sqlite3.Connection, *, patient: bool) -> bool:
-        """Begins a transaction that may write, once no other process has one."""
-        ends = time.monotonic() + BUSY_S
+    def _must_sync(self, jobs: Sequence[Job[Any]]) -> bool:
+        if len(jobs) == 1:
+            asked = jobs[0].durable
+            return self.unsynced if asked is None else asked
+        asked_for = {job.durable for job in jobs}
+        return True in asked_for or (None in asked_for and (self.unsynced or False in asked_for))
+
+    def _patiently(self, connection: sqlite3.Connection, alone: Job[Any] | None, *, patient: bool) -> bool:
+        """Begins a transaction that may write, or carries out a job that is one, once no other process has one."""
+        ends = 0.0
         while True:
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                if alone is None:
+                    connection.execute("BEGIN IMMEDIATE")
+                else:
+                    _carry_out(alone, connection)
             except sqlite3.OperationalError as error:
                 if code_of(error) not in BUSY:
                     raise
                 if not patient:
                     return False
+                ends = ends or time.monotonic() + BUSY_S
                 if time.monotonic() > ends:
                     raise
                 least, most = _PATIENCE_S
@@ -238,7 +236,7 @@ class Writer:
 
     def _after_failure(self, jobs: Sequence[Job[Any]], error: sqlite3.Error) -> None:
         """Settles jobs whose transaction failed, by what stands in the database now; those that are not there get their own."""
-        if error.sqlite_errorcode == sqlite3.SQLITE_IOERR_FSYNC:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC:
             # The system tells of a failed sync once: what was written before without one is no longer known to be there.
             self.sync_failed(storage_error(self._database.path, error))
         if len(jobs) == 1:
@@ -258,6 +256,27 @@ class Writer:
             return job.settled(self._database.writer())
         except (sqlite3.Error, SDKError):
             return False
+
+
+def _rest(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> float:
+    """What follows the beginning of a transaction; gives when its commit began."""
+    try:
+        for job in jobs:
+            _carry_out(job, connection)
+        begun = time.perf_counter()
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    return begun
+
+
+def _carry_out(job: Job[Any], connection: sqlite3.Connection) -> None:
+    try:
+        job.result = job.operation(connection)
+    except SDKError as error:
+        job.fail(error)
 
 
 def _deliver(jobs: Sequence[Job[Any]]) -> None:

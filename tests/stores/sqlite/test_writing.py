@@ -87,14 +87,13 @@ async def test_what_is_not_durable_is_committed_without_a_sync_and_the_next_sync
     assert (await store.read("trip")).synced is None
     counting.said.clear()
     await store.append(claim, [batch(2)], durable=False)
-    assert "PRAGMA synchronous = NORMAL" in counting.said
+    assert counting.said == ["PRAGMA synchronous = NORMAL", logs._APPEND], "one statement is a transaction"
     other = SqliteStore(place)
     found = await other.read("trip")
     assert (found.head, found.synced) == (2, 1)
     counting.said.clear()
     await store.flush(claim)
     assert counting.said[0] == "PRAGMA synchronous = FULL"
-    assert counting.commits == 1
     assert (await other.read("trip")).synced is None
     counting.said.clear()
     await store.flush(claim)
@@ -125,15 +124,15 @@ async def test_a_refusal_takes_nobody_with_it(store: SqliteStore, batch: MakeBat
 
 
 @pytest.mark.parametrize("name", ["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_IOERR_FSYNC", "SQLITE_READONLY"])
-@pytest.mark.parametrize("word", ["COMMIT", "BEGIN", "SELECT (SELECT max(key)"])
+@pytest.mark.parametrize(("word", "batches"), [("COMMIT", 2), ("BEGIN", 2), ("INSERT INTO batches", 2), ("INSERT INTO batches", 1)])
 async def test_an_append_that_fails_is_an_error_and_the_writer_dead(
-    store: SqliteStore, counting: Counting, batch: MakeBatch, name: str, word: str
+    store: SqliteStore, counting: Counting, batch: MakeBatch, name: str, word: str, batches: int
 ) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])
     counting.failing[word] = error_of(name)
     with pytest.raises(StorageError) as caught:
-        await store.append(claim, [batch(2)])
+        await store.append(claim, [batch(seq) for seq in range(2, 2 + batches)])
     assert caught.value.code == "LOUSHO_STORAGE_FAILED"
     assert str(store.path) in caught.value.detail
     for call in (lambda: store.append(claim, [batch(2)]), lambda: store.append(claim, [batch(3)]), lambda: store.flush(claim)):
@@ -146,8 +145,9 @@ async def test_an_append_that_fails_is_an_error_and_the_writer_dead(
     assert (await store.read("trip")).head == 2
 
 
+@pytest.mark.parametrize("batches", [1, 2])
 async def test_a_commit_that_fails_behind_its_work_is_settled_by_reading_back(
-    store: SqliteStore, counting: Counting, batch: MakeBatch
+    store: SqliteStore, counting: Counting, batch: MakeBatch, batches: int
 ) -> None:
     claim = await store.claim("trip", "here")
     execute = counting.real.execute
@@ -155,26 +155,29 @@ async def test_a_commit_that_fails_behind_its_work_is_settled_by_reading_back(
     def commits_and_fails(sql: str, *arguments: Any) -> Any:
         counting.said.append(sql)
         done = execute(sql, *arguments)
-        if sql == "COMMIT":
+        if sql == ("COMMIT" if batches > 1 else logs._APPEND):
             counting.execute = type(counting).execute.__get__(counting)  # type: ignore[method-assign]
             raise error_of("SQLITE_IOERR")
         return done
 
     counting.execute = commits_and_fails  # type: ignore[method-assign]
-    await store.append(claim, [batch(1)])
-    await store.append(claim, [batch(2)])
-    assert (await store.read("trip")).head == 2
+    await store.append(claim, [batch(seq) for seq in range(1, 1 + batches)])
+    await store.append(claim, [batch(1 + batches)])
+    assert (await store.read("trip")).head == 1 + batches
 
 
-async def test_an_append_that_was_interrupted_is_settled_or_dead(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+@pytest.mark.parametrize(("word", "batches"), [("COMMIT", 2), ("INSERT INTO batches", 1)])
+async def test_an_append_that_was_interrupted_is_settled_or_dead(
+    store: SqliteStore, counting: Counting, batch: MakeBatch, word: str, batches: int
+) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])
     store.writer.average = 0.0
-    counting.failing["COMMIT"] = KeyboardInterrupt()
+    counting.failing[word] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        await store.append(claim, [batch(2)])
+        await store.append(claim, [batch(seq) for seq in range(2, 2 + batches)])
     with pytest.raises(StorageError, match="interrupted"):
-        await store.append(claim, [batch(3)])
+        await store.append(claim, [batch(2 + batches)])
     assert (await store.read("trip")).head == 1
 
 
@@ -183,7 +186,7 @@ async def test_a_failed_sync_leaves_no_claim_that_thinks_its_own_was_synced(
 ) -> None:
     one, two = await store.claim("one", "here"), await store.claim("two", "here")
     await store.append(one, [batch(1)], durable=False)
-    counting.failing["COMMIT"] = error_of("SQLITE_IOERR_FSYNC")
+    counting.failing["INSERT INTO batches"] = error_of("SQLITE_IOERR_FSYNC")
     with pytest.raises(StorageError):
         await store.append(two, [batch(1)])
     with pytest.raises(StorageError):
@@ -235,10 +238,15 @@ async def test_a_database_that_others_hold_is_waited_for_beside_the_event_loop(
 async def test_a_log_that_another_hand_changed_is_not_written_behind(store: SqliteStore, batch: MakeBatch) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])
-    extra = logs.lines_of(claim.held.no, [batch(2)])
+    extra = logs.lines_of(claim.held.no, [batch(2, 1, r.Note("n", "from elsewhere"))])
     store.writer.run_now(writer.Job(lambda connection: logs.insert(connection, extra)))
-    with pytest.raises(StorageError, match="does not end at 1"):
+    with pytest.raises(StorageError, match="its owner did not write"):
         await store.append(claim, [batch(2)])
+    other = await store.claim("other", "here")
+    await store.append(other, [batch(1), batch(2)])
+    store.writer.run_now(writer.Job(lambda connection: logs.clear(connection, other.held.no)))
+    with pytest.raises(StorageError, match="does not end at 2"):
+        await store.append(other, [batch(3)])
 
 
 async def test_two_event_loops_may_use_one_store(store: SqliteStore, batch: MakeBatch) -> None:
