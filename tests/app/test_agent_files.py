@@ -191,7 +191,7 @@ def test_what_does_not_go_together(tmp_path, text, field, words):
 
 @pytest.mark.parametrize(
     ("more", "field"),
-    [("subagents: { scout: scout.yaml }", "subagents"), ("mcp_servers: { fs: { command: npx } }", "mcp_servers")],
+    [("mcp_servers: { fs: { command: npx } }", "mcp_servers")],
 )
 def test_fields_of_a_later_version_are_refused_by_name(tmp_path, more, field):
     error = refusal(tmp_path, LEAST + more)
@@ -234,3 +234,27 @@ def test_a_script_and_a_python_tool_are_named_beside_what_else_is_wrong(tmp_path
         "tools.1.python:",
     ):
         assert told in caught.value.detail
+
+
+def test_a_sub_agent_is_a_file_beside_this_one(tmp_path):
+    (tmp_path / "scout.yaml").write_text(LEAST)
+    agent = load(
+        tmp_path, LEAST + "subagents: { scout: scout.yaml, clerk: { agent: scout.yaml, description: Files things, needs_approval: true } }"
+    )
+    assert [(one.name, one.description, one.needs_approval) for one in agent.subagents] == [
+        ("scout", None, False),
+        ("clerk", "Files things", True),
+    ]
+    assert agent.subagents[0].file.path == tmp_path / "scout.yaml"
+
+
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [("promt: x", "prompt"), (None, "not"), ("subagents: { lead: agent.yaml }", "of itself")],
+)
+def test_what_is_wrong_with_a_sub_agent_is_named_by_its_place(tmp_path, inner, said):
+    if inner is not None:
+        (tmp_path / "scout.yaml").write_text(LEAST + inner)
+    error = refusal(tmp_path, LEAST + "subagents: { scout: scout.yaml }")
+    assert error.field.startswith("subagents.scout")
+    assert said in str(error)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -119,3 +119,48 @@ async def test_what_was_told_stands_and_what_was_lost_leaves_no_hole(tmp_path: P
             store.close()
             place.unlink()
     assert shorter > 20
+
+
+SYNCS = """
+import asyncio, os, sys
+from lousho_cli.domain import records as r
+from lousho_cli.stores.sqlite.store import SqliteStore
+
+async def main(path):
+    store = SqliteStore(path)
+    claim = await store.claim("trip", "here")
+    for seq in range(1, 31):
+        durable = seq % 3 == 0
+        batch = r.Batch(seq, claim.epoch, "2026-01-01T00:00:00.000Z", (r.Claimed("here"), r.Note("n", str(seq))))
+        await store.append(claim, (batch,), durable=durable)
+        if seq % 5 == 0:
+            await store.flush(claim)
+        os.writev(1, [b"durable " if durable or seq % 5 == 0 else b"written ", str(seq).encode()])
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("thread", [False, True])
+def test_what_is_told_to_be_durable_was_synced_before_and_what_is_not_was_not(
+    tmp_path: Path, crash: Any, points: Any, thread: bool
+) -> None:
+    if not points.can_trace():
+        pytest.skip("strace is not there, or may not trace")
+    trace = tmp_path / "trace"
+    script = SYNCS.replace("    claim =", "    store.writer.average = 1.0\n    claim =") if thread else SYNCS
+    words = ["strace", "-f", "-y", "-qq", "-o", str(trace), "-e", "trace=fdatasync,writev,pwrite64", sys.executable, "-c", script]
+    done = subprocess.run([*words, str(tmp_path / "lousho.db")], env=crash.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written, synced, told = 0, 0, []
+    for line in trace.read_text().splitlines():
+        if "pwrite64(" in line and "-wal>" in line:
+            written += 1
+        elif "fdatasync(" in line and "-wal>" in line:
+            synced = written
+        elif "writev(1" in line:
+            told.append(("durable" in line, written > 0, synced == written))
+    assert len(told) == 30
+    for number, (durable, there, all_synced) in enumerate(told, 1):
+        assert there
+        assert all_synced == durable, number
