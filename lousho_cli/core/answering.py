@@ -7,6 +7,7 @@ from datetime import datetime
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, digest_of
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.texts import MASKED_ANSWER
 
 
 def answer_records(session: Session, decision: ApprovalDecision, now: str, *, taken: bool = False) -> tuple[r.Record, ...]:
@@ -23,10 +24,12 @@ def answer_records(session: Session, decision: ApprovalDecision, now: str, *, ta
     if decision.digest is not None and decision.digest != wait.digest:
         return ()
     edited = decision.args is not None
+    # Whoever decides, and however: a secret that was typed is kept nowhere.
+    hides = wait.kind == "secret" and decision.approved and decision.note is not None
     answered = r.WaitAnswered(
         id=decision.id,
         approved=decision.approved,
-        note=decision.note,
+        note=MASKED_ANSWER if hides else decision.note,
         args=decision.args,
         digest=digest_of(decision.args) if edited else None,
         by=decision.by,

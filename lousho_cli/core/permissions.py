@@ -60,7 +60,7 @@ def _found(path: str, pattern: str, args: Any) -> bool:
     for part in parts:
         if isinstance(value, Mapping) and part in value:
             value = value[part]
-        elif isinstance(value, (list, tuple)) and part.isdecimal() and int(part) < len(value):
+        elif isinstance(value, (list, tuple)) and part.isdecimal() and len(part) < 10 and int(part) < len(value):
             value = value[int(part)]
         else:
             return False

@@ -36,6 +36,9 @@ OVER_BUDGET_TOOL_RESULT = "This call was not run: the run had come to its limit.
 
 WITHHELD_ANSWER = "[This answer was withheld by a guardrail.]"
 
+MASKED_ANSWER = "[secret]"
+"""What is kept in place of a secret that a person typed."""
+
 EXPIRED_TOOL_RESULT = "The approval for this call expired before it was decided, so it was not run."
 
 EDITED_TOOL_NOTE = "A reviewer changed the arguments of this call before approving it."

@@ -95,4 +95,4 @@ def _answer_to(pending: PendingApproval, text: object) -> str:
     options = pending.question.options
     if options and not pending.question.allow_free_text and text not in options:
         raise ConfigurationError(f"{text!r:.60} is not one of the answers", field="text", hint=f"They are: {', '.join(options)}.")
-    return "[secret]" if pending.question.secret else text
+    return text

@@ -43,6 +43,7 @@ from lousho_cli.executor.farewell import Farewell, why
 from lousho_cli.executor.guardrails import Watch, enter, thrown
 from lousho_cli.executor.hooking import hooked_pauses
 from lousho_cli.executor.hooks import NO_HOOKS
+from lousho_cli.executor.interrupts import unless_aborted
 from lousho_cli.executor.model_calls import ModelCalls
 from lousho_cli.executor.pauses import Pauses
 from lousho_cli.executor.perform import Fatal, Outcome
@@ -93,7 +94,7 @@ class Driver:
         self._failure = None
         self._farewell.watch()
         try:
-            await self._drive(await enter(self._watch, self.log, happened))
+            await self._drive(await enter(self._watch, self.log, happened, self.signal))
         finally:
             self._alarm.cancel()
             self._consults.drop()
@@ -109,7 +110,7 @@ class Driver:
             durable = self._must_be_durable(plan.batches, plan.effects)
             await self._pauses.write(self.log, plan.batches, durable=durable)
             if self.agent.hooks.post_tool:
-                await hooked_pauses(self.agent.hooks, plan.batches, self.log.id)
+                await unless_aborted(self.signal, hooked_pauses(self.agent.hooks, plan.batches, self.log.id))
             if any(isinstance(effect, Rest) for effect in plan.effects):
                 return
             self.log.must_be_ours()
@@ -171,7 +172,8 @@ class Driver:
         try:
             if isinstance(effect, Throw):
                 raise thrown(effect.stop)
-            await self._watch.lets_in(effect.input_id, self.log.session.inputs[effect.input_id].messages)
+            messages = self.log.session.inputs[effect.input_id].messages
+            await unless_aborted(self.signal, self._watch.lets_in(effect.input_id, messages))
         except SDKError as error:
             self._failure = error
             return self._failed(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -20,7 +20,7 @@ from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import AbortedError, ConfigurationError, SDKError
 from lousho_cli.executor.abort import AbortSignal
-from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible, is_cancelled
+from lousho_cli.executor.interrupts import ESCAPES, INTERRUPTED, is_cancelled, unless_aborted
 from lousho_cli.executor.registry import ToolRegistry
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, check_provider, check_settings, run_agent
 from lousho_cli.ports.provider import Provider
@@ -113,24 +113,20 @@ class DynamicAgent:
         return run_agent(agent, self._provider, registry, self._settings, config)
 
     async def _ask(self, field: str, resolver: Callable[[AgentContext], Any], context: AgentContext, signal: AbortSignal) -> Any:
-        waiting: Interruptible[Any] = Interruptible()
         try:
             value = resolver(context)
-            if not inspect.isawaitable(value):
-                return value
-            forget = signal.on_abort(waiting.interrupt)
-            try:
-                value = await waiting.run(value)
-            finally:
-                forget()
+            if inspect.isawaitable(value):
+                value = await unless_aborted(signal, value)
+            # What comes out piece by piece is the function's own code too.
+            value = list(value) if isinstance(value, Iterator) else value
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
             raise _failed(field, "was cancelled from inside") from error
-        except Exception as error:
+        except (Exception, *ESCAPES) as error:
             said = error.detail if isinstance(error, SDKError) else text_of(error)
             raise _failed(field, f"failed: {type(error).__name__}: {said[:300]}".rstrip(": ")) from error
-        if value == INTERRUPTED and signal.aborted:
+        if value is INTERRUPTED and signal.aborted:
             raise AbortedError("the run was aborted before its agent was known", hint="Nothing was written; run it again.")
         return value
 

@@ -22,8 +22,10 @@ from lousho_cli.domain.plain import text_of
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.stops import GuardKind, Spent, Tripped
 from lousho_cli.domain.texts import WITHHELD_ANSWER
-from lousho_cli.errors import BudgetExceededError, ConfigurationError, GuardrailTrippedError, HookError, SDKError
+from lousho_cli.errors import AbortedError, BudgetExceededError, ConfigurationError, GuardrailTrippedError, HookError, SDKError
+from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.hooks import HookCall, ask, said
+from lousho_cli.executor.interrupts import INTERRUPTED, unless_aborted
 
 if TYPE_CHECKING:
     from lousho_cli.executor.sub_log import DrivenLog
@@ -190,22 +192,26 @@ def _with(message: Message, text: str, why: str, name: str) -> Message:
     return msgspec.structs.replace(message, content=text, reasoning=(), metadata={**(message.metadata or {}), why: name})
 
 
-async def enter(watch: Watch, log: DrivenLog, happened: Sequence[r.Record]) -> Sequence[r.Record]:
+async def enter(watch: Watch, log: DrivenLog, happened: Sequence[r.Record], signal: AbortSignal) -> Sequence[r.Record]:
     """What a run begins or goes on with, once guardrails have looked at the input in it.
 
     Raises:
         HookError, GuardrailTrippedError: one failed, or throws. Input that others left is then settled as failed, so that it
             is not tried for ever; the caller's own was never recorded.
+        AbortedError: the signal fired while one was waited for; nothing was recorded, and what others left waits on.
     """
     watch.begin()
     try:
-        return await watch.entering(happened, log.session)
+        entering = await unless_aborted(signal, watch.entering(happened, log.session))
+        if entering != INTERRUPTED:
+            return entering
     except SDKError as error:
         waiting = set(log.session.waiting)
         left = [record.id for record in happened if isinstance(record, r.InputApplied) and record.id in waiting]
         if left:
             await log.record(*(r.InputSettled(input_id, "failed", error.detail, error.code) for input_id in left))
         raise
+    raise AbortedError("the run was aborted before its input was looked at", hint="Nothing was written; run it again.")
 
 
 def thrown(stop: Tripped | Spent) -> SDKError:

@@ -11,7 +11,7 @@ import msgspec
 from lousho_cli.core.transcript import check
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval
-from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.plain import json_text
 from lousho_cli.errors import HookError
 from lousho_cli.executor.hooks import HookResult, Hooks, ask, said
@@ -31,6 +31,8 @@ async def hooked_request(hooks: Hooks, request: ModelRequest) -> ModelRequest:
         if not isinstance(changed, ModelRequest):
             raise HookError(name, f"gave a {type(changed).__name__} in place of a ModelRequest")
         if changed.messages is not request.messages:
+            if not isinstance(changed.messages, Sequence) or not all(isinstance(message, Message) for message in changed.messages):
+                raise HookError(name, "made a transcript that is no list of Message values")
             problem = check(changed.messages)
             if problem is not None:
                 raise HookError(name, f"made a transcript that is not valid at message {problem.index}: {problem.detail}")

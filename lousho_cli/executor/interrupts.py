@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from lousho_cli.executor.abort import AbortSignal
 
 T = TypeVar("T")
 
@@ -53,3 +56,17 @@ class Interruptible(Generic[T]):
         if self._task is not None and not self._interrupted:
             self._interrupted = True
             self._task.cancel()
+
+
+async def unless_aborted(signal: AbortSignal, awaitable: Awaitable[T]) -> T | Literal["interrupted"]:
+    """Awaits a caller's code for as long as ``signal`` has not fired; ``INTERRUPTED`` when it did. What never waits is done in any case."""
+    loop, waiting = asyncio.get_running_loop(), Interruptible[T]()
+
+    def give_up() -> None:
+        loop.call_soon(waiting.interrupt)  # not at once: it may have fired before anything is awaited
+
+    forget = signal.on_abort(give_up)
+    try:
+        return await waiting.run(awaitable)
+    finally:
+        forget()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from lousho_cli.domain.plain import plain
+from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.domain.prices import Price
 from lousho_cli.errors import ConfigurationError, RangeError
 
@@ -29,7 +30,7 @@ def pricing_of(prices: Prices, model: str | None) -> Callable[[str], Price | Non
     if prices is None:
         return None
     if callable(prices):
-        find = prices
+        find = _asked(prices)
     else:
         by_name = {name: _price(name, value) for name, value in prices.items()}
         find = by_name.get
@@ -41,13 +42,26 @@ def pricing_of(prices: Prices, model: str | None) -> Callable[[str], Price | Non
     return price_of
 
 
+def _asked(prices: Callable[[str], Any]) -> Callable[[str], Price | None]:
+    """The caller's function, whose error or answer that is no price names it."""
+
+    def find(name: str) -> Price | None:
+        try:
+            value = prices(name)
+        except Exception as error:
+            raise ConfigurationError(f"prices failed for {name}: {type(error).__name__}: {text_of(error)[:300]}", field="prices") from error
+        return None if value is None else _price(name, value)
+
+    return find
+
+
 def _price(name: str, value: Price | Mapping[str, Any]) -> Price:
     try:
         price = value if isinstance(value, Price) else msgspec.convert(dict(value), Price)
         numbers = [price.input_per_million, price.output_per_million, price.cached_input_per_million or 0]
         if not all(isinstance(number, (int, float)) and math.isfinite(number) and number >= 0 for number in numbers):
             raise ValueError("a price is 0 or more")
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         hint = "Give input_per_million and output_per_million in US dollars."
         raise ConfigurationError(f"the price of {name} is not valid: {error}", field=f"prices.{name}", hint=hint) from error
     return price
@@ -59,7 +73,7 @@ def check_money(most: Any, prices: Any) -> None:
     Raises:
         ConfigurationError, RangeError: ``field`` names the one that does not.
     """
-    if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or not math.isfinite(most) or most <= 0):
+    if most is not None and (isinstance(most, bool) or not isinstance(most, (int, float)) or not 0 < most <= sys.float_info.max):
         shown = f"{plain(most)[0]!r:.60}"
         raise RangeError(f"max_cost_usd is {shown}", field="max_cost_usd", hint="Use a number of US dollars above 0.")
     if prices is not None and not callable(prices) and not isinstance(prices, Mapping):

@@ -115,7 +115,7 @@ def test_a_script_may_lie_in_a_file_of_its_own(tmp_path, form):
     assert agent.provider == ProviderSpec("scripted", "scripted", turns=({"text": "hi"},), repeat_last=True)
 
 
-def test_a_misspelt_field_is_named_with_the_right_name_and_nothing_else(tmp_path):
+def test_de_139_a_misspelt_field_is_named_with_the_right_name_and_nothing_else(tmp_path):
     error = refusal(tmp_path, LEAST.replace("prompt", "promt"))
     assert (error.code, error.field) == ("LOUSHO_SPEC_UNKNOWN_FIELD", "promt")
     assert "promt: did you mean prompt?" in error.detail

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+from lousho_cli.core.fingerprint import fingerprint
+from lousho_cli.domain.agent import ModelChange
 from lousho_cli.errors import AgentDriftError, ConfigurationError, ResumeToolMissingError
+from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.sub_agents import SubAgent
+from lousho_cli.ports.sessions import read_session
 
 CHANGED = {"name": "agent", "prompt": "Be long."}
 
@@ -38,11 +43,30 @@ async def test_de_121_a_warning_and_an_event_say_what_changed(store: Any, bench:
     assert (drift.tools_removed, drift.tools_changed) == ((), ())
 
 
-async def test_de_121_without_a_listener_it_is_logged(store: Any, bench: Any, box: Any, caplog: Any) -> None:
+@pytest.mark.parametrize("listens", [True, False])
+async def test_de_121_one_warning_is_logged_whoever_listens(store: Any, bench: Any, box: Any, caplog: Any, listens: bool) -> None:
     await cut(store, bench, box)
     with caplog.at_level(logging.WARNING, "lousho"):
-        await bench.run(store.again(), bench.Model(None, "done"), box.tools, [], agent=CHANGED)
-    assert "instructions changed" in caplog.text
+        listener = (lambda event: None) if listens else None
+        await bench.run(store.again(), bench.Model(None, "done"), box.tools, [], agent=CHANGED, on_event=listener)
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [
+        ("lousho", "s: the agent changed since the run was saved: instructions changed")
+    ]
+
+
+async def test_de_121_every_kind_of_change_is_in_the_event(store: Any, bench: Any, box: Any) -> None:
+    box.tool("gone")
+    await cut(store, bench, box)
+    other = bench.Box()
+    other.tool("die", lambda args, ctx: "ran")
+    other.tool("new")
+    changed = other.tools[0]
+    changed.schema["properties"]["n"]["minimum"] = 0
+    events: list[Any] = []
+    await bench.run(store.again(), bench.Model(None, "done", model="m-2"), other.tools, [], agent=CHANGED, on_event=events.append)
+    drift = next(event for event in events if event.type == "agent.drift")
+    assert drift.model == ModelChange("m-1", "m-2")
+    assert (drift.tools_added, drift.tools_removed, drift.tools_changed, drift.instructions) == (("new",), ("gone",), ("die",), True)
 
 
 async def test_de_121_it_warns_once(store: Any, bench: Any, box: Any, caplog: Any) -> None:
@@ -142,6 +166,88 @@ async def test_de_127_without_a_saved_fingerprint_nothing_is_compared(bench: Any
     with caplog.at_level(logging.WARNING, "lousho"):
         result = await bench.run(stores, bench.Model(None, "done"), box.tools, [], agent=CHANGED, on_agent_drift="error")
     assert (result.text, caplog.text) == ("done", "")
+
+
+async def test_de_180_a_stream_is_checked_as_well(store: Any, bench: Any, box: Any) -> None:
+    await cut(store, bench, box)
+    before, model = await store.saved(), bench.Model()
+    options = {"session_id": "s", "checkpoint_store": store.again().checkpoints, "approval_store": store.again().approvals}
+    stream = AgentExecutor.stream(CHANGED, [], model, box.tools, on_agent_drift="error", **options)
+    with pytest.raises(AgentDriftError):
+        async for _ in stream:
+            pass
+    with pytest.raises(AgentDriftError):
+        await stream.result()
+    assert (model.asked, box.ran, await store.saved()) == ([], ["c1"], before)
+
+
+async def test_de_181_warn_is_the_default_of_execute_and_of_a_decision(store: Any, bench: Any, box: Any, caplog: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    first = await bench.run(store, bench.Model(bench.Calls("pay")), box.tools)
+    with caplog.at_level(logging.WARNING, "lousho"):
+        await bench.decide(store.again(), first.approval_id, bench.Model(None, bench.Calls("pay")), box.tools, options={"agent": CHANGED})
+    assert [record.getMessage().endswith("instructions changed") for record in caplog.records] == [True]
+
+
+async def test_de_182_tools_of_sub_agents_are_no_part_of_it(store: Any, bench: Any, box: Any) -> None:
+    await cut(store, bench, box)
+    scout = SubAgent({"name": "scout", "instructions": "Look."}, "looks")
+    events: list[str] = []
+    result = await bench.run(
+        store.again(),
+        bench.Model(None, "done"),
+        box.tools,
+        [],
+        subagents={"scout": scout},
+        on_agent_drift="error",
+        on_event=lambda event: events.append(event.type),
+    )
+    assert (result.text, "agent.drift" in events) == ("done", False)
+
+
+async def test_de_183_a_paused_sub_agent_has_a_fingerprint_of_its_own_and_no_say(log_stores: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    lead = bench.Model(bench.Calls(("scout", {"input": "look"})), "done")
+
+    def scout(prompt: str) -> dict[str, Any]:
+        agent = {"name": "scout", "instructions": prompt}
+        return {"scout": SubAgent(agent, "looks", provider=bench.Model(bench.Calls("pay"), "seen"), tools=box.tools)}
+
+    first = await bench.run(log_stores, lead, subagents=scout("Look."))
+    child = (await read_session(log_stores.log_store, "s")).children["c1"]
+    assert child.run.fingerprint is not None
+    assert list(child.run.fingerprint.tools) == ["pay"]
+    assert child.run.fingerprint != (await log_stores.saved()).agent_fingerprint
+    options = {"subagents": scout("Look twice."), "on_agent_drift": "error", "agent": {"name": "agent", "prompt": "Be brief."}}
+    result = await bench.decide(log_stores.again(), first.approval_id, lead, options=options)
+    assert (result.text, box.ran) == ("done", ["c1"])
+
+
+async def test_de_185_a_decision_under_new_instructions_keeps_the_old_ones(store: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    box.tool("new")
+    first = await bench.run(store, bench.Model(bench.Calls("pay")), box.tools[:1])
+    before = (await store.saved()).agent_fingerprint
+    model = bench.Model(None, bench.Calls("new"), "paid", model="m-2")
+    result = await bench.decide(store.again(), first.approval_id, model, box.tools, options={"agent": CHANGED})
+    assert result.text == "paid"
+    assert [messages[0].text for messages in model.asked] == ["Be brief.", "Be brief."]
+    saved = (await store.again().saved()).agent_fingerprint
+    assert (saved.instructions, saved.model, sorted(saved.tools)) == (before.instructions, "m-2", ["new", "pay"])
+    assert saved == fingerprint("m-2", {tool.name: tool.schema for tool in box.tools}, "Be brief.")
+
+
+async def test_de_187_a_pending_call_of_a_sub_agent_that_is_gone_is_refused(log_stores: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    scout = SubAgent({"name": "scout", "instructions": "Look."}, "looks", provider=bench.Model(bench.Calls("pay")), tools=box.tools)
+    lead = bench.Model(bench.Calls(("scout", {"input": "look"})), "done")
+    first = await bench.run(log_stores, lead, subagents={"scout": scout})
+    assert "scout" not in (await log_stores.saved()).agent_fingerprint.tools
+    for mode in ("warn", "error", "ignore"):
+        with pytest.raises(ResumeToolMissingError) as raised:
+            await bench.decide(log_stores.again(), first.approval_id, lead, options={"on_agent_drift": mode})
+        assert (raised.value.tools, box.ran) == (("scout",), [])
+    assert (await log_stores.saved()).status == "awaiting-approval"
 
 
 async def test_changed_code_alone_is_no_drift(store: Any, bench: Any, box: Any) -> None:

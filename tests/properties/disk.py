@@ -38,16 +38,17 @@ class Disk:
         self.opened = opened
         self.reader = opened()
         """The store of somebody who only looks, for as long as the disk is there."""
-        self.deaths = 0
+        self.power_cuts = 0
 
     def process(self, death: Death | None = None) -> Process:
         return Process(self, self.opened(), death)
 
     async def bury(self, process: Process) -> None:
         """Ends a process: the system frees what it held."""
-        if process.dead:
-            self.deaths += 1
-            if process.death is not None and not process.death.power:
+        if process.dead and process.death is not None:
+            if process.death.power:
+                self.power_cuts += 1
+            else:
                 await process.keep_unsynced()
         for claim in process.claims:
             await process.inner.release(claim)

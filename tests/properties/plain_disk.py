@@ -20,13 +20,12 @@ class PlainDisk:
         self.dead_error = dead
         self.checkpoints: dict[str, str] = {}
         self.approvals: dict[str, str] = {}
-        self.deaths = 0
 
     def process(self, death: Any = None) -> PlainProcess:
         return PlainProcess(self, death)
 
     async def bury(self, process: PlainProcess) -> None:
-        self.deaths += process.dead
+        """Nothing is left of a process but the texts."""
 
     def remove(self) -> None:
         """There is nothing to give back."""

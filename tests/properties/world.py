@@ -105,6 +105,7 @@ class World:
         self.agent: dict[str, Any] = dict(AGENT)
         self.tools = _tools(self)
         self.process: Any = None
+        self.broken: AssertionError | None = None
         self.story: list[str] = []
         self._numbers = 0
 
@@ -275,8 +276,8 @@ class World:
     async def _drive(self, name: str, dice: Dice, begin: Callable[[dict[str, Any]], Awaitable[Any]]) -> Any:
         """Runs something in a process; None when it did not come back with a result."""
         controller, events = AbortController(), _Listening()
-        befalls = dice.pick(["nothing", "death", "death", "abort", "stop", "post"])
-        death = self._death(dice) if befalls == "death" else None
+        befalls = dice.pick(["nothing", "death", "death", "abort", "stop", "post", "post and death"])
+        death = self._death(dice) if "death" in befalls else None
         if befalls != "death":
             events.at = dice.below(20)
         left: list[asyncio.Task[None]] = []
@@ -284,7 +285,7 @@ class World:
             events.then = controller.abort
         elif befalls == "stop":
             events.then = controller.stop
-        elif befalls == "post" and name in self.known:
+        elif "post" in befalls and name in self.known:
             events.then = lambda: left.append(asyncio.ensure_future(self._leave(name)))
         process = self.process = self.disk.process(death)
         self.tell(f"  drive {name}: {befalls} {death or events.at}")
@@ -423,6 +424,8 @@ class World:
 
     async def hold(self, touched: str | None = None) -> None:
         """Asks for every invariant. Only the session ``touched`` may have got new lines since the last time."""
+        if self.broken is not None:
+            raise self.broken
         for name, known in self.known.items():
             lines = await self.lines(name)
             if lines != known.lines:
@@ -469,6 +472,13 @@ class World:
             expected = msgspec.structs.replace(head_of(session), id=name, wake_at=head.wake_at)
             assert head == expected, "the head says something else"
 
+    async def look(self, looking: Awaitable[None]) -> None:
+        """Asks for something in the middle of a run, which makes a result of whatever is raised there: it is told when the run is over."""
+        try:
+            await looking
+        except AssertionError as error:
+            self.broken = self.broken or error
+
     async def asked(self, request: Any) -> None:
         """The model is asked: with exactly what is recorded, which no provider could refuse."""
         messages = tuple(request.messages)
@@ -476,6 +486,9 @@ class World:
         assert _anthropic_takes(messages)
         sessions = [await self._as_the_process_sees_it(name) for name in self.known]
         assert any(tuple(session.messages) == messages and session.turn is None for session in sessions), "asked with what is not recorded"
+        said = [message for message in messages if message.role != "tool"]
+        on_disk = [await self.session(name) for name in self.known]
+        assert any(_said(session)[: len(said)] == said for session in on_disk), "asked with what a power cut could take"
 
     async def started(self, context: ToolContext) -> None:
         """A tool starts: its call has no result, nobody rejected it, and it is not one that must not run twice."""
@@ -488,7 +501,11 @@ class World:
         assert call.name != "gated" or decision is not None, "a call ran that nobody approved"
         self.starts[name, call.id] += 1
         assert call.name != "never" or self.starts[name, call.id] == 1, "a call ran twice that must not"
-        assert self.starts[name, call.id] == 1 or context.rerun, "a call ran again without being told"
+        assert context.rerun or self.starts[name, call.id] == 1 or self.disk.power_cuts, "a call ran again without being told"
+        on_disk = (await self.session(name)).turn
+        assert on_disk is not None, "a call ran whose turn a power cut could take"
+        assert call in on_disk.calls, "a call ran whose turn a power cut could take"
+        assert call.name != "never" or call.id in on_disk.started, "a power cut could make a call run twice that must not"
 
     async def _as_the_process_sees_it(self, name: str) -> Session:
         return fold((await self.process.read(name)).batches)
@@ -507,7 +524,7 @@ class _Watched:
         self.model = self._inner.model
 
     async def stream(self, request: Any) -> Any:
-        await self._world.asked(request)
+        await self._world.look(self._world.asked(request))
         async for event in self._inner.stream(request):
             yield event
 
@@ -515,7 +532,7 @@ class _Watched:
 def _tools(world: World) -> list[Any]:
     def tool(name: str, does: Callable[[int, ToolContext], Awaitable[Any]], **options: Any) -> Any:
         async def run(ctx: ToolContext, n: int = 0) -> Any:
-            await world.started(ctx)
+            await world.look(world.started(ctx))
             return await does(n, ctx)
 
         return function_tool(run, name=name, description=name, **options)
@@ -638,6 +655,10 @@ def _results(session: Session) -> dict[str, str]:
     early = session.turn.results if session.turn else {}
     in_order = {message.tool_call_id or "": message.text for message in session.messages if message.role == "tool"}
     return in_order | {call_id: message.text for call_id, message in early.items()}
+
+
+def _said(session: Session) -> list[Message]:
+    return [message for message in (*session.messages, *session.held) if message.role != "tool"]
 
 
 def _same(one: Session, other: Session) -> bool:

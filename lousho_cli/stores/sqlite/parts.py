@@ -29,6 +29,16 @@ class Parts:
         self.writer = Writer(self.database)
         self.keeper = Keeper(self.writer, self.presence)
 
+    def let_go(self) -> None:
+        """``close`` for the garbage collector, which may have interrupted a transaction of another store: waits for nothing."""
+        self.keeper.stop()
+        self.writer.stop(wait=False)
+        if self.presence.is_here:
+            with contextlib.suppress(SDKError, sqlite3.Error):
+                self.writer.try_now(Job(self.presence.leave, durable=None))
+        self.presence.close()
+        self.database.close()
+
     def close(self) -> None:
         """Ends what runs, takes our name off the owners and closes the file."""
         self.keeper.stop()

@@ -67,7 +67,7 @@ class SqliteStore:
     def _begin(self) -> None:
         self._parts = Parts(self.path, partial(_adopt, self.path, self.history_limit))
         self.database, self.writer, self._keeper = self._parts.database, self._parts.writer, self._parts.keeper
-        self._closing = weakref.finalize(self, self._parts.close)
+        self._closing = weakref.finalize(self, self._parts.let_go)
         self._kept: dict[str, _Kept] = {}
         self._inbox_seen: dict[str, int] = {}
 
@@ -79,7 +79,8 @@ class SqliteStore:
 
     def close(self) -> None:
         """Closes the file. Whoever uses the store behind that gets a StorageError."""
-        self._closing()
+        if self._closing.detach() is not None:
+            self._parts.close()
 
     # Views
 

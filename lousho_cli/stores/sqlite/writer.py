@@ -161,12 +161,13 @@ class Writer:
                     self._perform(jobs)
             _deliver(jobs)
 
-    def stop(self) -> None:
-        """Ends the thread behind all that waits."""
+    def stop(self, *, wait: bool = True) -> None:
+        """Ends the thread behind all that waits; ``wait``: and returns once it has ended."""
         self._stopped = True
         if self._thread is not None and self._thread is not threading.current_thread():
             self._signal.put(None)
-            self._thread.join(BUSY_S)
+            if wait:
+                self._thread.join(BUSY_S)
 
     # Transactions
 

@@ -85,7 +85,7 @@ async def killed_and_opened(place: Path, script: Any, kills: int, seed: int) -> 
             told = int(line.split()[0])
         writing.kill()
         opening = [script(OPENS, place) for _ in range(2)]
-        rest = writing.communicate()[0].split("\n")[:-1]
+        rest = (await asyncio.to_thread(writing.stdout.read)).split("\n")[:-1]
         told = int(rest[-1].split()[0]) if rest else told
         for process in opening:
             out, err = await asyncio.to_thread(process.communicate, timeout=60)
