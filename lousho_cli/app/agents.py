@@ -32,13 +32,14 @@ class AgentChoice(msgspec.Struct, frozen=True):
 
 
 def store_parent(flag: str | None) -> Path | None:
-    """The folder that stored agent paths start from; None for a store that is no folder."""
-    folder = locate_store(flag).folder
-    return folder.parent if folder is not None else None
+    """The folder that stored agent paths start from: that of a store's folder or file; None for a store that is neither."""
+    place = locate_store(flag)
+    inside = place.folder or place.file
+    return inside.absolute().parent if inside is not None else None
 
 
 def stored_path(file: AgentFile, flag: str | None) -> str | None:
-    """What a session stores to find ``file`` again; None for a demo, and in a store that is no folder."""
+    """What a session stores to find ``file`` again; None for a demo, and in a store that is no folder and no file."""
     parent = store_parent(flag)
     if file.path is None or parent is None:
         return None

@@ -21,6 +21,15 @@ def read_json(text: str, field: str, folder: Path) -> Any:
     return parse_json(read_text(text[1:], field, folder) if text.startswith("@") else text, field)
 
 
+def read_object(text: str, field: str, folder: Path) -> Any:
+    """The value of ``text``, which is a JSON object, the name of a file that holds JSON, or ``-`` for standard input.
+
+    Raises:
+        ConfigurationError: it is no JSON, or the file can not be read.
+    """
+    return parse_json(text if text.lstrip().startswith("{") else read_text(text, field, folder), field)
+
+
 def parse_json(text: str, field: str) -> Any:
     """A JSON value, strictly.
 

@@ -110,7 +110,7 @@ async def _session_before(store: LogStore | None, session_id: str | None) -> Ses
 
 
 def _target(order: RunOrder, session_id: str | None, before: Session | None) -> Target:
-    if order.target is None and session_id is not None and before is not None and before.exists:
+    if order.target is None and session_id is not None and before is not None and (before.exists or before.agent):
         choice = AgentChoice(store=order.store)
         return Target(find_agent(session_id, before.agent, before.path, choice), "file")
     return resolve_target(order.target, current_folder())

@@ -23,7 +23,7 @@ class Accumulator:
 
     __slots__ = (
         *Session.__struct_fields__,
-        "_billed",
+        "_unbilled",
         "asked",
         "calls",
         "done",
@@ -82,6 +82,7 @@ class Accumulator:
     started: dict[str, int]
     spawned: dict[str, tuple[int, str]]
     truncated: bool
+    _unbilled: list[StepUsage]
 
     def __init__(self, session: Session | None = None) -> None:
         self.load(session or Session())
@@ -92,7 +93,7 @@ class Accumulator:
             setattr(self, name, getattr(session, name))
         self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
         self.marks = Growing(session.marks)
-        self._billed = len(session.step_usage)
+        self._unbilled = []
         self.children = {}
         self.put_turn(session.turn)
         self.children = {call_id: type(self)(child) for call_id, child in session.children.items()}
@@ -116,12 +117,19 @@ class Accumulator:
         """
         child = self.children.pop(call_id, None)
         if child is not None:
-            self._bill()
+            if self._unbilled:
+                self._bill()
             self.usage = self.usage.delegating(child.freeze().usage)
+
+    def used(self, step: StepUsage) -> None:
+        """Adds what one model call used."""
+        self.step_usage.append(step)
+        self._unbilled.append(step)
 
     def mark(self, seq: int, at: str, n: int, approval_id: str | None, limit: int) -> None:
         """A checkpoint is here, the newest of a ring of ``limit``. ``approval_id``: what it waits for."""
-        self._bill()
+        if self._unbilled:
+            self._bill()
         waits = self.wait if self.wait is not None and self.wait.id == approval_id else None
         self.latest = Marked(
             seq,
@@ -151,14 +159,11 @@ class Accumulator:
 
     def _bill(self) -> None:
         """Adds the usage of the model calls that the totals do not hold yet; only done when somebody looks."""
-        steps = len(self.step_usage)
-        if steps > self._billed:
-            self.usage = self.usage.plus(self.step_usage.view()[self._billed :])
-            self._billed = steps
+        self.usage, self._unbilled = self.usage.plus(self._unbilled), []
 
     def begin_run(self, run: Run) -> None:
         """Steps and usage count from zero."""
-        self.run, self.step, self.usage, self.step_usage, self._billed = run, 0, RunUsage(), Growing(Shared()), 0
+        self.run, self.step, self.usage, self.step_usage, self._unbilled = run, 0, RunUsage(), Growing(Shared()), []
 
     def put_messages(self, messages: Iterable[Message]) -> None:
         """Makes ``messages`` the transcript; checkpoints keep the one they point into."""
@@ -188,20 +193,19 @@ class Accumulator:
 
     def freeze(self) -> Session:
         """The session so far."""
-        self._bill()
+        if self._unbilled:
+            self._bill()
         values = list(_FIELDS(self))
         values[_MESSAGES], values[_STEP_USAGE] = self.messages.view(), self.step_usage.view()
         values[_MARKS] = self.marks.view()
-        values[_TURN] = self._turn()
+        values[_TURN] = self._turn() if self.calls else None
         values[_CHILDREN] = self._frozen_children() if self.children else {}
         return Session(*values)
 
     def _frozen_children(self) -> dict[str, Session]:
         return {call_id: child.freeze() for call_id, child in self.children.items()}
 
-    def _turn(self) -> OpenTurn | None:
-        if not self.calls:
-            return None
+    def _turn(self) -> OpenTurn:
         results, started, spawned = dict(self.results), dict(self.started), dict(self.spawned)
         return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated, self.asked)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.decide import AgentFacts, Effect, FinishCall, Live, RunCall, Write, decide
-from lousho_cli.core.fold import apply
+from lousho_cli.core.fold import apply_part
 from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.session import Session
@@ -48,19 +48,30 @@ def advance(
         writer.take(news)
         session = writer.own.freeze()
         effects = decide(session, agent, live)
-        news = [record for effect in effects if isinstance(effect, Write) for record in effect.records]
+        news, starts = _records_of(effects)
         if not news:
             break
-    starts = [record for effect in effects if isinstance(effect, RunCall | FinishCall) for record in effect.first]
     writer.add(starts)
     return Plan(writer.batches(), effects, None if starts else session)
+
+
+def _records_of(effects: Sequence[Effect]) -> tuple[list[r.Record], list[r.Record]]:
+    """What is known to be true at once, and what is to be recorded before the calls that may start."""
+    news: list[r.Record] = []
+    starts: list[r.Record] = []
+    for effect in effects:
+        if isinstance(effect, Write):
+            news += effect.records
+        elif isinstance(effect, (RunCall, FinishCall)):
+            starts += effect.first
+    return news, starts
 
 
 class _Groups:
     """Records on their way into batches; each is folded as it comes."""
 
     def __init__(self, f: Accumulator, calls: tuple[str, ...], now: str, epoch: int, limit: int) -> None:
-        own = f.child(calls)
+        own = f.child(calls) if calls else f
         if own is None:
             raise ValueError("this sub-agent's call has its result already")
         self.own = own
@@ -68,6 +79,7 @@ class _Groups:
         self._f, self._calls, self._now, self._epoch, self._limit = f, calls, now, epoch, 0 if calls else limit
         self._done: list[r.Batch] = []
         self._group: list[r.Record] = []
+        self._open = r.Batch(0, epoch, now, ())  # what the records of the group are part of
         self._marked = False
         self._length = len(own.messages)
 
@@ -78,20 +90,18 @@ class _Groups:
         if self._marked:
             self._close()
         self.add(with_ring(news, self._limit))
-        self._marked = any(type(record) is r.Mark for record in self._group)
+        self._marked = r.Mark in map(type, self._group)
         if not self._marked and self._is_checkpoint():
             self.add([r.Mark(self.own.step, limit=self._limit)])
             self._marked = True
 
     def add(self, records: Sequence[r.Record]) -> None:
-        if records:
-            seq = self._f.seq if self._group else self._f.seq + 1
-            apply(self._f, self._batch(seq, records))
-            self._group += records
-
-    def _batch(self, seq: int, records: Sequence[r.Record]) -> r.Batch:
-        whole = within(self._calls, records) if self._calls else tuple(records)
-        return r.Batch(seq, self._epoch, self._now, whole)
+        if not records:
+            return
+        if not self._group:
+            self._open = r.Batch(self._f.seq + 1, self._epoch, self._now, ())
+        apply_part(self._f, self._open, within(self._calls, records) if self._calls else records)
+        self._group += records
 
     def _is_checkpoint(self) -> bool:
         """A turn that asks for tools, and a growth of the results that stand in order, are checkpoints."""
@@ -104,7 +114,8 @@ class _Groups:
 
     def _close(self) -> None:
         if self._group:
-            self._done.append(self._batch(self._f.seq, self._group))
+            whole = within(self._calls, self._group) if self._calls else tuple(self._group)
+            self._done.append(r.Batch(self._f.seq, self._epoch, self._now, whole))
         self._group, self._marked, self._length = [], False, len(self.own.messages)
 
     def batches(self) -> tuple[r.Batch, ...]:

@@ -116,6 +116,8 @@ def storable(message: Message, used: Container[str], turn: int) -> Message:
         turn: the number of this turn, from 1.
     """
     kept = {call.id for call in message.tool_calls}
+    if len(kept) == len(message.tool_calls) and "" not in kept and not any(call_id in used for call_id in kept):
+        return message
     taken: set[str] = set()
     calls: list[ToolCall] = []
     for call in message.tool_calls:
@@ -125,8 +127,6 @@ def storable(message: Message, used: Container[str], turn: int) -> Message:
             call = ToolCall(call_id, call.name, call.arguments)
         taken.add(call_id)
         calls.append(call)
-    if all(new is old for new, old in zip(calls, message.tool_calls, strict=True)):
-        return message
     return msgspec.structs.replace(message, tool_calls=tuple(calls))
 
 

@@ -183,9 +183,10 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
 
 
 def _out_of_time(session: Session, live: Live) -> bool:
-    if session.turn is None and session.messages and session.messages[-1].role == "assistant":
-        return False  # it has its answer
-    return _late(session, live)
+    if not _late(session, live):
+        return False
+    has_answer = session.turn is None and session.messages and session.messages[-1].role == "assistant"
+    return not has_answer
 
 
 def _late(session: Session, live: Live) -> bool:
@@ -211,7 +212,7 @@ def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> I
                 yield Write(pause_on(session, wait_of_lead(call, waits, live.now)))
             return
         cut = call.id in turn.started and not goes_on_within(tool)
-        verdict = _verdict(session, turn, call, agent, live, cut=cut)
+        verdict = _verdict(session, turn, call, tool, agent, live, cut=cut)
         match verdict:
             case gate.Settle():
                 end = FinishCall(call, verdict)
@@ -236,10 +237,12 @@ def _full(agent: AgentFacts, running: int) -> bool:
     return agent.tool_concurrency is not None and running >= agent.tool_concurrency
 
 
-def _verdict(session: Session, turn: OpenTurn, call: ToolCall, agent: AgentFacts, live: Live, *, cut: bool) -> gate.Verdict:
+def _verdict(
+    session: Session, turn: OpenTurn, call: ToolCall, tool: gate.GatedTool | None, agent: AgentFacts, live: Live, *, cut: bool
+) -> gate.Verdict:
     return gate.judge(
         call,
-        agent.tools.get(call.name),
+        tool,
         agent.policy,
         available=session.run.offered or tuple(agent.tools),
         decision=session.decisions.get(call.id),

@@ -33,22 +33,27 @@ def fold(batches: Iterable[r.Batch], session: Session | None = None) -> Session:
     known = list(batches)
     passed = _before_the_ring(known)
     for batch in known[:passed]:
-        _apply(accumulator, batch, _PASSED)
+        _apply(accumulator, batch, batch.records, _PASSED)
     for batch in known[passed:]:
-        _apply(accumulator, batch, _HANDLERS)
+        _apply(accumulator, batch, batch.records, _HANDLERS)
     return accumulator.freeze()
 
 
 def apply(f: Accumulator, batch: r.Batch) -> None:
     """Adds one batch."""
-    _apply(f, batch, _HANDLERS)
+    _apply(f, batch, batch.records, _HANDLERS)
 
 
-def _apply(f: Accumulator, batch: r.Batch, handlers: Handlers) -> None:
-    f.seq = batch.seq
-    f.epoch = max(f.epoch, batch.epoch)
-    f.updated_at = batch.at
-    for record in batch.records:
+def apply_part(f: Accumulator, batch: r.Batch, records: Iterable[r.Record]) -> None:
+    """Adds records of a batch that is still being put together; ``batch`` says which, and need not hold them yet."""
+    _apply(f, batch, records, _HANDLERS)
+
+
+def _apply(f: Accumulator, batch: r.Batch, records: Iterable[r.Record], handlers: Handlers) -> None:
+    f.seq, f.updated_at = batch.seq, batch.at
+    if batch.epoch > f.epoch:
+        f.epoch = batch.epoch
+    for record in records:
         handler = handlers.get(type(record))
         if handler is not None:
             handler(f, record, batch)
@@ -213,8 +218,7 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
 
 def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
     f.step += 1
-    used = step_usage(f.step, record.model, record.usage, record.estimate or (0, 0))
-    f.step_usage.append(used)
+    f.used(step_usage(f.step, record.model, record.usage, record.estimate or (0, 0)))
     f.messages.append(record.message)
     f.turns += 1
     f.finish_reason = record.finish_reason
@@ -288,8 +292,9 @@ def _settle_prefix(f: Accumulator) -> None:
         f.close_turn()
         f.decisions = {}
         f.retries = 0  # a finished tool phase is progress
-        f.messages.extend(f.held)
-        f.held = ()
+        if f.held:
+            f.messages.extend(f.held)
+            f.held = ()
 
 
 def _model_retry(f: Accumulator, record: r.ModelRetry, _batch: r.Batch) -> None:

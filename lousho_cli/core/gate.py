@@ -18,6 +18,7 @@ import msgspec
 
 from lousho_cli.core import tool_errors
 from lousho_cli.core.permissions import ASKS_NOBODY, Mode, Rule, by_mode, first_match
+from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, Question, WaitKind, digest_of
 from lousho_cli.domain.issues import Issue
@@ -154,7 +155,7 @@ def judge(
     if asked is not None:
         return _found_out(call, asked, policy)
     if cut and effective_replay(tool, policy, default_replay) == "never":
-        return Settle(tool_errors.interrupted(call, policy.interrupted_result))
+        return Settle(reviewed(tool_errors.interrupted(call, policy.interrupted_result), decision, is_error=True))
     if tool is None:
         return Settle(tool_errors.not_found(call, available))
     args, issues = _arguments(call, tool, decision)
@@ -206,7 +207,7 @@ def _arguments(call: ToolCall, tool: GatedTool, decision: ApprovalDecision | Non
 def parse_arguments(text: str, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]:
     """The validated arguments of a call, or what is wrong with them. Bad JSON is never an empty object."""
     try:
-        args = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        args = _decoder.decode(text)
     except (ValueError, RecursionError) as error:
         return None, (Issue("(root)", f"the arguments are not valid JSON: {error}"),)
     if "\\u" in text:
@@ -236,6 +237,10 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{text} is too large a number")
     return number
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+"""Made once: making one costs more than reading the arguments of a call."""
 
 
 def _refused(call: ToolCall, tool: GatedTool | None, decision: ApprovalDecision) -> Settle:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lousho_cli.core.transcript import split_open_turn
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import OpenTurn
+from lousho_cli.domain.session import OpenTurn, Session
 
 
 def open_turn(messages: Sequence[Message]) -> tuple[tuple[Message, ...], OpenTurn | None, tuple[Message, ...]]:
@@ -24,3 +24,10 @@ def open_turn(messages: Sequence[Message]) -> tuple[tuple[Message, ...], OpenTur
     transcript = (*before, *(results[call.id] for call in calls[:done]))
     early = {call.id: results[call.id] for call in calls[done:] if call.id in results}
     return transcript, OpenTurn(calls, done, early), held
+
+
+def behind_the_transcript(session: Session) -> tuple[Message, ...]:
+    """What ``open_turn`` takes apart again: results that came before those in front of them, in call order, and input held behind."""
+    turn = session.turn
+    early = [turn.results[call.id] for call in turn.calls if call.id in turn.results] if turn else ()
+    return (*early, *session.held)

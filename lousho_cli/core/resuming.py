@@ -12,6 +12,7 @@ from lousho_cli.core.gate import Ask, Consult, Run, Verdict, effective_replay, j
 from lousho_cli.core.sub_agents import facts_of, goes_on_within
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.plain import json_text
 from lousho_cli.domain.session import Session
 
 DriftMode = Literal["warn", "error", "ignore"]
@@ -85,17 +86,18 @@ def outlook(session: Session, agent: AgentFacts, mode: DriftMode = "warn") -> Ou
 def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
     """What becomes of each call without a result, by the field of an outlook. A call that only gets its result is left out."""
     ahead: dict[str, list[ToolCall]] = {name: [] for name in ("will_run", "again", "in_doubt", "may_ask", "will_ask", "behind")}
-    for call in session.pending:
-        child, facts = session.children.get(call.id), facts_of(agent.tools.get(call.name))
+    for asked in session.pending:
+        child, facts = session.children.get(asked.id), facts_of(agent.tools.get(asked.name))
         if child is not None and facts is not None:
-            within = _ahead_within(child, facts, call)
+            within = _ahead_within(child, facts, asked)
             for name, calls in (_held_up(within) if ahead["will_ask"] else within).items():
                 ahead[name] += calls
             continue
-        if _in_doubt(session, agent, call):
+        call = _as_decided(session, asked)
+        if _in_doubt(session, agent, asked):
             ahead["in_doubt"].append(call)  # it is settled at once, whatever stands in front of it
             continue
-        verdict = _judged(session, agent, call)
+        verdict = _judged(session, agent, asked)
         if ahead["will_ask"]:
             if isinstance(verdict, Run | Ask | Consult):
                 ahead["behind"].append(call)
@@ -110,6 +112,14 @@ def _ahead(session: Session, agent: AgentFacts) -> dict[str, list[ToolCall]]:
     return ahead
 
 
+def _as_decided(session: Session, call: ToolCall) -> ToolCall:
+    """The call with the arguments that count: a person may have changed those the model gave."""
+    decision = session.decisions.get(call.id)
+    if decision is None or decision.args is None:
+        return call
+    return msgspec.structs.replace(call, arguments=json_text(decision.args)[0])
+
+
 def _cut(session: Session, agent: AgentFacts, call: ToolCall) -> bool:
     """Whether a call was begun, and does not simply go on where it stopped."""
     return session.turn is not None and call.id in session.turn.started and not goes_on_within(agent.tools.get(call.name))
@@ -122,10 +132,14 @@ def _held_up(ahead: dict[str, list[ToolCall]]) -> dict[str, list[ToolCall]]:
 
 
 def _ahead_within(child: Session, facts: AgentFacts, call: ToolCall) -> dict[str, list[ToolCall]]:
-    """What becomes of a sub-agent: its own calls, or, between two of them, the call that started it goes on."""
+    """What becomes of a sub-agent: its own calls, named with the way to them, or, between two of them, the call that started it goes on."""
     if child.pending:
-        return _ahead(child, facts)
+        return {name: [_led_to(call, one) for one in calls] for name, calls in _ahead(child, facts).items()}
     return {} if child.ended else {"will_run": [call]}
+
+
+def _led_to(lead: ToolCall, call: ToolCall) -> ToolCall:
+    return msgspec.structs.replace(call, id=f"{lead.id}/{call.id}", name=f"{lead.name}/{call.name}")
 
 
 def _in_doubt(session: Session, agent: AgentFacts, call: ToolCall) -> bool:

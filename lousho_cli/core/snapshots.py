@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lousho_cli.core.checkpoints import plain_children, state_of_checkpoint
+from lousho_cli.core.open_turns import behind_the_transcript
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
@@ -26,7 +27,7 @@ def snapshot_of(session: Session, pending: PendingApproval, session_id: str | No
     at = ids.index(pending.holds_up) if pending.holds_up in ids else -1
     return ExecutionSnapshot(
         agent=agent or agent_of(session),
-        current_messages=(*session.messages, *session.held),
+        current_messages=(*session.messages, *behind_the_transcript(session)),
         pending_tool_call=pending,
         steps=session.step,
         session_id=session_id,
@@ -39,6 +40,7 @@ def snapshot_of(session: Session, pending: PendingApproval, session_id: str | No
         run_config=session.run.config,
         children=plain_children(session.children),
         run_id=session.run.input_id,
+        decisions=dict(session.decisions),
     )
 
 
@@ -74,6 +76,7 @@ def state_of_snapshot(snapshot: ExecutionSnapshot) -> State:
         offered=agent.tools or (),
         children=snapshot.children,
         run_id=snapshot.run_id,
+        decisions=snapshot.decisions,
     )
     state = state_of_checkpoint(checkpoint, wait=pending)
     run = msgspec.structs.replace(state.runs[0], max_steps=snapshot.max_steps)

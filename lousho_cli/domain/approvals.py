@@ -86,7 +86,8 @@ class ExecutionSnapshot(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
 
     ``remaining_tool_calls`` are the calls of the turn after the paused one, in order;
     None in data written before they were stored. ``children`` are the sub-agents that had not ended, by the
-    call that started each, as a ``domain.state.State`` in plain JSON.
+    call that started each, as a ``domain.state.State`` in plain JSON. ``decisions``: what was decided on calls of
+    the turn before, by call.
     """
 
     agent: Agent
@@ -103,6 +104,7 @@ class ExecutionSnapshot(msgspec.Struct, frozen=True, gc=False, omit_defaults=Tru
     run_config: Any = None
     children: dict[str, Any] = {}
     run_id: str = ""
+    decisions: dict[str, ApprovalDecision] = {}
 
 
 class StoredApproval(msgspec.Struct, frozen=True, gc=False):

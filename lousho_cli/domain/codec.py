@@ -77,9 +77,11 @@ def readable(batch: Batch) -> bool:
     A ``Struct`` does not check its fields when it is made, so a value of the wrong type, from a caller, a
     provider or a tool, would be written and never be read again. Asked before such a batch is written.
     """
-    ours = tuple(record for record in batch.records if not isinstance(record, Foreign))
+    if Foreign in map(type, batch.records):
+        ours = tuple(record for record in batch.records if not isinstance(record, Foreign))
+        batch = Batch(batch.seq, batch.epoch, batch.at, ours, batch.sync)
     try:
-        _lines.decode(_encoder.encode(Batch(batch.seq, batch.epoch, batch.at, ours, batch.sync)))
+        _lines.decode(_encoder.encode(batch))
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError):
         return False
     return True

@@ -19,16 +19,19 @@ MOST_BITS = 14_284
 
 _DEEPEST = 100
 
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+"""Made once: making one costs more than writing a small result."""
+
 
 def json_text(value: Any) -> tuple[str, bool]:
     """A tool's result as the JSON text a model gets, and whether something in it had to be altered; see ``plain``."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _encoder.encode(value)
         text.encode()
         return text, False
     except (ValueError, TypeError, RecursionError):
         clean, altered = plain(value)
-        return json.dumps(clean, ensure_ascii=False, allow_nan=False, separators=(",", ":")), altered
+        return _encoder.encode(clean), altered
 
 
 def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:

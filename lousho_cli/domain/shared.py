@@ -52,11 +52,10 @@ class Shared(Sequence[T], Generic[T]):
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             return self._items[self._start + start : self._start + max(start, stop) : step] if step > 0 else list(self)[index]
-        if index < 0:
-            index += len(self)
-        if not 0 <= index < len(self):
+        at = index + (self._end if index < 0 else self._start)
+        if not self._start <= at < self._end:
             raise IndexError(index)
-        return self._items[self._start + index]
+        return self._items[at]
 
     def __iter__(self) -> Iterator[T]:
         items = self._items
@@ -78,10 +77,11 @@ class Shared(Sequence[T], Generic[T]):
 class Growing(Generic[T]):
     """The end of a ``Shared`` being appended to in place; ``view`` gives the values others hold."""
 
-    __slots__ = ("_end", "_items", "_start")
+    __slots__ = ("_end", "_items", "_seen", "_start")
 
     def __init__(self, view: Shared[T]) -> None:
         self._items, self._start, self._end = view._items, view._start, view._end
+        self._seen: Shared[T] | None = view
 
     def append(self, item: T) -> None:
         """Adds one item. Shares the list while nobody else grew it."""
@@ -91,6 +91,7 @@ class Growing(Generic[T]):
             self._start, self._end = 0, len(items)
         items.append(item)
         self._end += 1
+        self._seen = None
 
     def extend(self, more: Iterable[T]) -> None:
         """Adds several items."""
@@ -99,15 +100,19 @@ class Growing(Generic[T]):
 
     def keep_newest(self, count: int) -> None:
         """Drops all but the last ``count`` from this end; views given earlier keep theirs."""
-        self._start = max(self._start, self._end - count)
+        if self._end - self._start <= count:
+            return
+        self._start, self._seen = self._end - count, None
         # Now and then what nobody sees is let go. That copies no more items than were dropped since the last time.
-        if self._start >= max(len(self), _DROPPED):
+        if self._start >= max(count, _DROPPED):
             self._items = self._items[self._start : self._end]
             self._start, self._end = 0, len(self._items)
 
     def view(self) -> Shared[T]:
-        """What is there now, as a value."""
-        return Shared._view(self._items, self._start, self._end)
+        """What is there now, as a value; the same one for as long as nothing changes."""
+        if self._seen is None:
+            self._seen = Shared._view(self._items, self._start, self._end)
+        return self._seen
 
     def __len__(self) -> int:
         return self._end - self._start

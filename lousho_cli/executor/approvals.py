@@ -18,7 +18,7 @@ from lousho_cli.core.sub_agents import tools_at
 from lousho_cli.core.tool_errors import not_run
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Fingerprint, agent_from
-from lousho_cli.domain.approvals import ApprovalDecision, ExecutionSnapshot, PendingApproval, StoredApproval
+from lousho_cli.domain.approvals import ApprovalDecision, ExecutionSnapshot, PendingApproval, Question, StoredApproval
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError, NotFoundError, StorageError
@@ -244,13 +244,15 @@ def check_decision(
 
     Raises:
         NotFoundError: the session does not wait for it.
-        ConfigurationError: edited arguments the tool does not take, or a digest of another call.
+        ConfigurationError: edited arguments the tool does not take, a digest of another call, or an answer that is none.
     """
     wait = session.wait
     if wait is None or not waits_for(session, decision.id, taken=taken):
         raise approval_not_found(decision.id)
     if decision.digest is not None and decision.digest != wait.digest:
         raise ConfigurationError("the digest is not that of the call that waits", field="digest", code="LOUSHO_DIGEST_MISMATCH")
+    if decision.approved:
+        _must_be_an_answer(decision, wait.question)
     if decision.args is None or not decision.approved:
         return decision
     if wait.kind != "tool":
@@ -267,6 +269,14 @@ def check_decision(
             hint="Give all of them as one JSON object; those that were asked for are in: lousho pending --json",
         )
     return msgspec.structs.replace(decision, args=args)
+
+
+def _must_be_an_answer(decision: ApprovalDecision, question: Question | None) -> None:
+    """Lets only one of the answers pass where no other is welcome."""
+    if question is None or not question.options or question.allow_free_text or decision.note in question.options:
+        return
+    hint = f"They are: {', '.join(question.options)}."
+    raise ConfigurationError(f"{decision.note!r:.60} is not one of the answers", field="note", hint=hint)
 
 
 async def record_decision(

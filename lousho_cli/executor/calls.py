@@ -74,7 +74,8 @@ class Calls:
             self._give_up(effect.call)
         elif outcome is not None:
             self._finished.append(outcome)
-        await self._noted()
+        if self._notes:
+            await self._noted()
 
     def _begin(self, effect: RunCall | FinishCall) -> Coroutine[Any, Any, Outcome | None]:
         if isinstance(effect, FinishCall):
@@ -99,8 +100,9 @@ class Calls:
 
     def finished(self) -> Sequence[Outcome]:
         """What ended since last asked, without waiting."""
-        for task in [task for task in self._tasks if task.done()]:
-            self._collect(task)
+        if self._tasks:
+            for task in [task for task in self._tasks if task.done()]:
+                self._collect(task)
         outcomes, self._finished = self._finished, []
         return outcomes
 
@@ -113,7 +115,8 @@ class Calls:
                 await self._rest_within_grace()
             elif not await self._wait_for_one(others):
                 return ()
-        await self._noted()
+        if self._notes:
+            await self._noted()
         return outcomes
 
     async def _wait_for_one(self, others: Collection[asyncio.Future[Any]]) -> bool:
@@ -176,13 +179,14 @@ class Calls:
 
     def context_of(self, call: ToolCall, *, rerun: bool = False, answers: tuple[str, ...] = ()) -> ToolContext:
         """What a tool is told about its call."""
-        run = RunInfo(self._log.id, self._log.run.input_id, self._log.claim.epoch)
+        log = self._log
+        run = RunInfo(log.id, log.run.input_id, log.claim.epoch)
         # Two sub-agents may call their calls alike; with the calls that lead to them they are told apart.
-        call_id = "/".join((*self._log.calls, call.id))
+        call_id = "/".join((*log.calls, call.id)) if log.calls else call.id
         return ToolContext(
             tool_call_id=call_id,
             tool_name=call.name,
-            session_id=self._log.id,
+            session_id=run.log_id,
             idempotency_key=run.idempotency_key(call.name, call_id),
             signal=self._signal,
             rerun=rerun,

@@ -111,7 +111,7 @@ class Driver:
             await self._pauses.write(self.log, plan.batches, durable=durable)
             if self.agent.hooks.post_tool:
                 await unless_aborted(self.signal, hooked_pauses(self.agent.hooks, plan.batches, self.log.id))
-            if any(isinstance(effect, Rest) for effect in plan.effects):
+            if Rest in map(type, plan.effects):
                 return
             self.log.must_be_ours()
             self._alarm.set(self.log.deadline)
@@ -119,6 +119,7 @@ class Driver:
 
     def _live(self) -> Live:
         signal = self.signal
+        aborted = signal.aborted
         return Live(
             now=self.log.clock.now(),
             salt=self._salt,
@@ -126,13 +127,13 @@ class Driver:
             consulting=self._consults.asking,
             consulted=self._consults.answers,
             calling_model=self._calling_model,
-            aborted=signal.aborted and not signal.recoverable and not signal.late,
-            why=why(signal) if signal.aborted else ASKED_TO_STOP,
+            aborted=aborted and not signal.recoverable and not signal.late,
+            why=why(signal) if aborted else ASKED_TO_STOP,
             tripped=self._watch.tripped,
             refused=self._watch.refused,
             cleared=self._watch.cleared,
-            late=signal.late,
-            stopping=signal.recoverable or self._failure is not None,
+            late=aborted and signal.late,
+            stopping=(aborted and signal.recoverable) or self._failure is not None,
         )
 
     def _must_be_durable(self, batches: Sequence[r.Batch], effects: Sequence[Effect]) -> bool:
@@ -141,10 +142,10 @@ class Driver:
         Not the model, where only results stand before it; and not the start of a call that may
         run again, when nothing else was written.
         """
-        for effect in effects:
-            if isinstance(effect, CallModel):
-                return not all(type(record) in _BEFORE_MODEL for batch in batches for record in batch.records)
-        if batches and all(type(record) is r.ToolStarted for batch in batches for record in batch.records):
+        written = {type(record) for batch in batches for record in batch.records}
+        if CallModel in map(type, effects):
+            return not written <= _BEFORE_MODEL
+        if written == _ONLY_STARTS:
             return any(self._calls.may_not_repeat(effect) for effect in effects)
         return True
 
@@ -154,10 +155,10 @@ class Driver:
         first = effects[0] if effects else None
         if isinstance(first, CallModel):
             return await self._call_model(first)
-        if isinstance(first, CheckInput | Throw):
+        if isinstance(first, (CheckInput, Throw)):
             return await self._check_or_throw(first)
         for effect in effects:
-            if isinstance(effect, RunCall | FinishCall) and not self.signal.aborted:
+            if isinstance(effect, (RunCall, FinishCall)) and not self.signal.aborted:
                 await self._calls.start(effect, alone=len(effects) == 1 and not self._consults.futures)
             elif isinstance(effect, ConsultTool):
                 self._consults.ask(effect)
@@ -236,3 +237,5 @@ class Driver:
 
 _BEFORE_MODEL = {r.ToolFinished, r.Mark}
 """Records whose sync may wait behind a model call."""
+
+_ONLY_STARTS = {r.ToolStarted}

@@ -9,7 +9,10 @@ from lousho_cli.domain.messages import Message
 
 def tokens_of(message: Message) -> int:
     """A rough count of a message's tokens, for a provider that reports none: four characters each."""
-    return -(-(len(message.text) + sum(len(c.name) + len(c.arguments) for c in message.tool_calls)) // 4)
+    characters = len(message.text)
+    for call in message.tool_calls:
+        characters += len(call.name) + len(call.arguments)
+    return -(-characters // 4)
 
 
 class Known:
@@ -30,5 +33,6 @@ class Known:
         for index in range(self._counted, len(messages)):
             message = messages[index]
             self.tokens += tokens_of(message)
-            self.call_ids.update(call.id for call in message.tool_calls)
+            for call in message.tool_calls:
+                self.call_ids.add(call.id)
         self._counted = len(messages)

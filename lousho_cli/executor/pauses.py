@@ -31,8 +31,8 @@ class Pauses:
 
     async def write(self, log: DrivenLog, batches: Sequence[r.Batch], *, durable: bool) -> None:
         """Writes batches; a pause among them is stored with its approval store first."""
-        at = next((i for i, batch in enumerate(batches) if _opened(batch)), None)
-        if at is None or self._native:
+        at = None if self._native else next((i for i, batch in enumerate(batches) if _opened(batch)), None)
+        if at is None:
             await log.write(batches, durable=durable)
             return
         async with log.holding():
@@ -53,4 +53,6 @@ class Pauses:
 
 
 def _opened(batch: r.Batch) -> PendingApproval | None:
-    return next((record.approval for record in batch.records if isinstance(record, r.WaitOpened)), None)
+    if r.WaitOpened not in map(type, batch.records):
+        return None
+    return next(record.approval for record in batch.records if isinstance(record, r.WaitOpened))

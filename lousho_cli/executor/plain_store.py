@@ -14,6 +14,7 @@ import msgspec
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.checkpoints import checkpoint_at, state_of_checkpoint
 from lousho_cli.core.fold import apply
+from lousho_cli.core.open_turns import behind_the_transcript
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
@@ -86,8 +87,9 @@ class PlainStore(MemoryStore):
     def _checkpoint(self, session_id: str) -> Checkpoint:
         session = self._fold.freeze()
         assert session.latest is not None, "a mark was just folded, of the lead or behind one of the lead"
-        # Between two marks of its lead only a sub-agent gets on.
-        return checkpoint_at(session_id, msgspec.structs.replace(session.latest, children=session.children))
+        # Between two marks of its lead only a sub-agent gets on. What a call behind a paused one gave is kept nowhere else.
+        held = behind_the_transcript(session) if session.awaiting or session.decisions else session.latest.held
+        return checkpoint_at(session_id, msgspec.structs.replace(session.latest, held=held, children=session.children))
 
 
 def _marks(record: r.Record) -> bool:

@@ -134,6 +134,8 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
 
 def _sub_agents(settings: RunSettings, provider: Provider) -> Iterator[SubAgentTool]:
     """The sub-agents of a run as tools. What one does not say itself holds for it as for its lead."""
+    if not isinstance(settings.subagents, Mapping):
+        raise ConfigurationError("subagents is no mapping", field="subagents", hint="Name each: {'scout': SubAgent(...)}.")
     for name, value in settings.subagents.items():
         given = sub_agent_from(name, value)
         agent = agent_from(given.agent)

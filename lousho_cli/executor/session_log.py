@@ -156,7 +156,8 @@ class SessionLog:
 
     async def send(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
         """``write``, for who holds the log."""
-        await self._flushed()
+        if self._flushing is not None:
+            await self._flushed(self._flushing)
         last = batches[-1].seq if batches else 0
         ready = [batch for batch in self._waiting if batch.seq <= last]
         if ready:
@@ -193,11 +194,10 @@ class SessionLog:
         if self._unsynced and self._flushing is None:
             self._flushing = asyncio.ensure_future(self.store.flush(self.claim))
 
-    async def _flushed(self) -> None:
-        if self._flushing is not None:
-            flushing, self._flushing = self._flushing, None
-            await flushing
-            self._unsynced = False
+    async def _flushed(self, flushing: asyncio.Task[None]) -> None:
+        self._flushing = None
+        await flushing
+        self._unsynced = False
 
     def must_be_ours(self) -> None:
         """Raises OwnershipLostError when the claim could not be renewed in time: nothing new may start."""

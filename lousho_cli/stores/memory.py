@@ -121,7 +121,7 @@ class MemoryStore:
         return log_id
 
     def _owned(self, claim: Claim) -> _Log:
-        log = self._log(claim.log_id)
+        log = self._logs.get(claim.log_id) or self._log(claim.log_id)  # an id that was claimed was checked then
         if log.claim is not claim:
             raise OwnershipLostError(claim.log_id, log.owner.describe() if log.owner else "nobody")
         return log

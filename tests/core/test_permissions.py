@@ -62,6 +62,7 @@ def test_the_first_rule_that_fits_decides() -> None:
         ({"path": "etc", "mode": "rw"}, False),
         ({"deep.list.1": "^b$"}, True),
         ({"deep.list.7": "."}, False),
+        pytest.param({f"deep.list.{'9' * 5000}": "."}, False, id="a place no list has"),
         ({"deep": '"list":'}, True),
         ({"a.b": "dotted"}, True),
         ({"flag": "true"}, True),

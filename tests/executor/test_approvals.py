@@ -16,6 +16,7 @@ from lousho_cli.errors import (
     SDKError,
     SessionAwaitingApprovalError,
 )
+from lousho_cli.tools.builtin import BUILTINS
 
 
 async def test_de_039_execute_raises_while_a_person_must_decide(store: Any, bench: Any, box: Any) -> None:
@@ -293,3 +294,31 @@ async def test_de_076_usage_goes_on_from_the_pause(store: Any, bench: Any, box: 
     result = await bench.decide(store.again(), approval_id, bench.Model(None, "done"), box.tools)
     assert result.usage.model_calls == 2
     assert result.usage.total_tokens == before.total_tokens + 15
+
+
+async def test_a_secret_is_kept_nowhere_whoever_decides(store: Any, bench: Any, tmp_path: Any) -> None:
+    """DESIGN 6.12: also one that is given as the note of a decision."""
+    tools = [BUILTINS["ask-question"](tmp_path)]
+    model = bench.Model(bench.Calls(("ask-question", {"question": "Password?", "secret": True})), "thanks")
+    first = await bench.run(store, model, tools)
+    live: list[Any] = []
+    decision = {"id": first.approval_id, "approved": True, "note": "hunter2"}
+    result = await bench.decide(store.again(), decision, model, tools, options={"on_event": live.append})
+    assert bench.result(result.messages, "c1") == {"answer": texts.MASKED_ANSWER}
+    known = [live, model.asked, await store.again().saved()]
+    if store.log_store:
+        known.append((await store.log_store.read("s")).batches)
+    assert "hunter2" not in repr(known)
+
+
+async def test_an_answer_is_one_of_those_that_are_welcome(store: Any, bench: Any, tmp_path: Any) -> None:
+    tools = [BUILTINS["ask-question"](tmp_path)]
+    asked = {"question": "Which?", "options": ["red", "blue"], "allow_free_text": False}
+    model = bench.Model(bench.Calls(("ask-question", asked)), "thanks")
+    first = await bench.run(store, model, tools)
+    for note in ("green", None):
+        with pytest.raises(ConfigurationError) as raised:
+            await bench.decide(store.again(), {"id": first.approval_id, "approved": True, "note": note}, model, tools)
+        assert raised.value.field == "note"
+    result = await bench.decide(store.again(), {"id": first.approval_id, "approved": True, "note": "blue"}, model, tools)
+    assert bench.result(result.messages, "c1") == {"answer": "blue", "option": 1}

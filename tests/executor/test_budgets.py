@@ -129,6 +129,13 @@ async def test_prices_may_be_a_function(bench: Any) -> None:
     assert (result.usage.cost_usd, set(asked)) == (pytest.approx(0.06), {"m-1"})
 
 
+async def test_a_function_that_fails_behind_a_call_fails_the_run(store: Any, bench: Any) -> None:
+    with pytest.raises(ConfigurationError, match="prices failed for m-1: KeyError") as raised:
+        await bench.run(store, bench.Model("done"), prices=lambda model: {}[model])
+    assert raised.value.field == "prices"
+    assert (await bench.run(store.again(), bench.Model("done"))).text == "done"
+
+
 @pytest.mark.parametrize("prices", [None, {}, {"other": Price(1, 1)}, lambda model: None])
 async def test_a_limit_in_money_needs_a_price(store: Any, bench: Any, prices: Any) -> None:
     """DESIGN 6.10."""
@@ -160,12 +167,16 @@ async def test_a_cost_that_was_never_counted_stops_a_run_with_a_limit(store: Any
         ({"max_cost_usd": 0}, "max_cost_usd"),
         ({"max_cost_usd": float("nan")}, "max_cost_usd"),
         ({"max_cost_usd": True}, "max_cost_usd"),
+        ({"max_cost_usd": 10**400}, "max_cost_usd"),
         ({"max_input_tokens": 0}, "max_input_tokens"),
         ({"max_output_tokens": "5"}, "max_output_tokens"),
         ({"on_exceeded": "die"}, "on_exceeded"),
         ({"prices": 5}, "prices"),
         ({"prices": {"m-1": 5}}, "prices.m-1"),
         ({"prices": {"m-1": Price(-1, 1)}}, "prices.m-1"),
+        ({"prices": {"m-1": Price(10**400, 1)}}, "prices.m-1"),
+        ({"prices": lambda model: 1 / 0, "max_cost_usd": 1}, "prices"),
+        ({"prices": lambda model: 3, "max_cost_usd": 1}, "prices.m-1"),
         ({"prices": {"m-1": {"input_per_million": 1}}}, "prices.m-1"),
         ({"permission_mode": "auto"}, "permission_mode"),
         ({"permissions": [{"tool": "x"}]}, "permissions.0"),

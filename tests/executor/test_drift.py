@@ -13,7 +13,6 @@ from lousho_cli.domain.agent import ModelChange
 from lousho_cli.errors import AgentDriftError, ConfigurationError, ResumeToolMissingError
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.sub_agents import SubAgent
-from lousho_cli.ports.sessions import read_session
 
 CHANGED = {"name": "agent", "prompt": "Be long."}
 
@@ -214,13 +213,13 @@ async def test_de_183_a_paused_sub_agent_has_a_fingerprint_of_its_own_and_no_say
         return {"scout": SubAgent(agent, "looks", provider=bench.Model(bench.Calls("pay"), "seen"), tools=box.tools)}
 
     first = await bench.run(log_stores, lead, subagents=scout("Look."))
-    child = (await read_session(log_stores.log_store, "s")).children["c1"]
-    assert child.run.fingerprint is not None
-    assert list(child.run.fingerprint.tools) == ["pay"]
-    assert child.run.fingerprint != (await log_stores.saved()).agent_fingerprint
+    snapshot = (await log_stores.approvals.load(first.approval_id)).snapshot
+    nested = snapshot.children["c1"]["runs"][-1]["fingerprint"]
+    assert list(nested["tools"]) == ["pay"]
+    assert nested["instructions"] != snapshot.agent_fingerprint.instructions
     options = {"subagents": scout("Look twice."), "on_agent_drift": "error", "agent": {"name": "agent", "prompt": "Be brief."}}
     result = await bench.decide(log_stores.again(), first.approval_id, lead, options=options)
-    assert (result.text, box.ran) == ("done", ["c1"])
+    assert (result.text, box.ran) == ("done", ["c1/c1"])
 
 
 async def test_de_185_a_decision_under_new_instructions_keeps_the_old_ones(store: Any, bench: Any, box: Any) -> None:

@@ -303,6 +303,24 @@ async def test_a_function_that_fails_is_named_and_nothing_is_written(store: Any,
     assert (await bench.run(store.again(), model, tools, agent=Chooser().agent, metadata=PAID)).text == "done"
 
 
+async def test_one_that_wants_to_end_the_process_has_failed(bench: Any, tools: Any) -> None:
+    def leaves(ctx: Any) -> Any:
+        raise SystemExit(3)
+
+    with pytest.raises(ConfigurationError, match="SystemExit: 3"):
+        await bench.run(bench.memory(), bench.Model("done"), tools, agent=Chooser(instructions=leaves).agent, metadata=PAID)
+
+
+async def test_one_that_fails_in_the_middle_of_its_tools_is_named_too(bench: Any, tools: Any) -> None:
+    def fails(ctx: Any) -> Any:
+        yield "die"
+        raise RuntimeError("no more")
+
+    with pytest.raises(ConfigurationError, match="RuntimeError: no more") as raised:
+        await bench.run(bench.memory(), bench.Model("done"), tools, agent=Chooser(tools=fails).agent, metadata=PAID)
+    assert (raised.value.code, raised.value.field) == ("LOUSHO_CONFIG_RESOLVER_FAILED", "agent.tools")
+
+
 async def test_on_resume_too_and_the_approval_waits_again(store: Any, bench: Any, box: Any) -> None:
     box.tool("die", needs_approval=True)
     first = await bench.run(store, bench.Model(bench.Calls("die")), box.tools, agent=Chooser().agent, metadata=PAID)
@@ -320,7 +338,15 @@ async def test_on_resume_too_and_the_approval_waits_again(store: Any, bench: Any
 
 @pytest.mark.parametrize(
     ("part", "given"),
-    [("instructions", 7), ("instructions", ["a"]), ("model", b"m"), ("tools", "die"), ("tools", 3), ("tools", [3]), ("tools", ["die", "die"])],
+    [
+        ("instructions", 7),
+        ("instructions", ["a"]),
+        ("model", b"m"),
+        ("tools", "die"),
+        ("tools", 3),
+        ("tools", [3]),
+        ("tools", ["die", "die"]),
+    ],
 )
 async def test_what_can_not_be_used_is_refused(bench: Any, tools: Any, part: str, given: Any) -> None:
     with pytest.raises(ConfigurationError) as raised:
@@ -400,3 +426,17 @@ async def test_an_abort_does_not_wait_for_a_function(log_stores: Any, bench: Any
         await asyncio.wait_for(running, 5)
     assert (await log_stores.log_store.read("s")).head == 0
     assert (await bench.run(log_stores.again(), bench.Model("done"), tools)).text == "done"
+
+
+async def test_nor_does_one_that_came_before_it_was_asked(bench: Any, tools: Any) -> None:
+    controller, model = AbortController(), bench.Model("done")
+    controller.abort()
+
+    async def hangs(ctx: Any) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    running = bench.run(bench.memory(), model, tools, agent=Chooser(model=hangs).agent, metadata=PAID, signal=controller.signal)
+    with pytest.raises(AbortedError):
+        await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(running)), 5)
+    assert model.asked == []

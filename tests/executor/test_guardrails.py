@@ -11,7 +11,8 @@ from lousho_cli import Guardrail
 from lousho_cli.domain.events import GuardrailTripped, TextDelta
 from lousho_cli.domain.stops import Tripped
 from lousho_cli.domain.texts import BLOCKED_TOOL_RESULT, WITHHELD_ANSWER
-from lousho_cli.errors import ConfigurationError, GuardrailTrippedError, HookError
+from lousho_cli.errors import AbortedError, ConfigurationError, GuardrailTrippedError, HookError
+from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.input_queue import InputQueue
 from lousho_cli.ports.sessions import read_session
 
@@ -207,6 +208,46 @@ async def test_a_guardrail_that_fails_lets_nothing_through(store: Any, bench: An
         with pytest.raises(HookError):
             await bench.run(store, model, box.tools, session_id=kind, guardrails=guards)
     assert box.ran == []
+
+
+async def test_an_abort_does_not_wait_for_a_guardrail_on_input(store: Any, bench: Any) -> None:
+    controller, waiting, model = AbortController(), asyncio.Event(), bench.Model("done")
+
+    async def hangs(subject: Any) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    guards = [Guardrail("input", hangs)]
+    running = asyncio.ensure_future(bench.run(store, model, text="hi", guardrails=guards, signal=controller.signal))
+    await asyncio.wait_for(waiting.wait(), 5)
+    controller.abort()
+    with pytest.raises(AbortedError):
+        await asyncio.wait_for(asyncio.shield(running), 5)
+    assert (model.asked, await store.again().saved()) == ([], None)
+    result = await bench.run(store.again(), model, text="hi")
+    assert bench.shape(result.messages) == ["system:Be brief.", "user:hi", "assistant:done"]
+
+
+async def test_an_abort_does_not_wait_for_one_on_input_that_joins(log_stores: Any, bench: Any, box: Any) -> None:
+    controller, waiting, queue = AbortController(), asyncio.Event(), InputQueue()
+
+    async def hangs_on_more(subject: Any) -> None:
+        if subject.text == "more":
+            waiting.set()
+            await asyncio.Event().wait()
+
+    async def send(args: Any, ctx: Any) -> None:
+        await queue.send("more")
+
+    box.tool("work", send)
+    guards, model = [Guardrail("input", hangs_on_more)], bench.Model(bench.Calls("work"), "done")
+    options = {"guardrails": guards, "signal": controller.signal, "input_queue": queue}
+    running = asyncio.ensure_future(bench.run(log_stores, model, box.tools, **options))
+    await asyncio.wait_for(waiting.wait(), 5)
+    controller.abort()
+    result = await asyncio.wait_for(asyncio.shield(running), 5)
+    assert result.finish_reason == "aborted"
+    assert bench.shape(result.messages)[-1] == "result:c1"
 
 
 @pytest.mark.parametrize("said", [True, "no", {"rewrite": "x"}, {"block": "x", "why": "y"}])

@@ -14,6 +14,7 @@ from lousho_cli import Hook
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import user
 from lousho_cli.errors import ConfigurationError, HookError, PropagatingToolError, ProviderError
+from lousho_cli.executor.abort import AbortController
 
 
 def metadata_of(result: Any, call_id: str) -> Any:
@@ -388,6 +389,15 @@ async def test_a_hook_can_not_send_a_transcript_no_provider_takes(bench: Any, bo
     assert len(model.asked) == 1
 
 
+@pytest.mark.parametrize("messages", [None, 5, [{"role": "user", "content": "hi"}]])
+async def test_what_is_no_transcript_is_not_sent(bench: Any, messages: Any) -> None:
+    model = bench.Model("done")
+    hook = {"name": "odd", "before_model": lambda request: msgspec.structs.replace(request, messages=messages)}
+    with pytest.raises(HookError) as raised:
+        await bench.run(bench.memory(), model, hooks=[hook])
+    assert (raised.value.detail, model.asked) == ("odd made a transcript that is no list of Message values", [])
+
+
 async def test_a_hook_may_speak_for_the_provider(bench: Any) -> None:
     """So a limiter of rates is retried like any other refusal."""
     tries: list[int] = []
@@ -402,6 +412,24 @@ async def test_a_hook_may_speak_for_the_provider(bench: Any) -> None:
 
 
 # The end
+
+
+async def test_an_abort_does_not_wait_for_a_hook_that_is_told_of_a_pause(store: Any, bench: Any, box: Any) -> None:
+    controller, waiting = AbortController(), asyncio.Event()
+    box.tool("pay", needs_approval=True)
+
+    async def hangs(result: Any) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    options = {"hooks": [{"post_tool": hangs}], "signal": controller.signal}
+    running = asyncio.ensure_future(bench.run(store, bench.Model(bench.Calls("pay")), box.tools, **options))
+    await asyncio.wait_for(waiting.wait(), 5)
+    controller.abort()
+    result = await asyncio.wait_for(asyncio.shield(running), 5)
+    assert result.finish_reason == "awaiting-approval"
+    result = await bench.decide(store.again(), result.approval_id, bench.Model(None, "paid"), box.tools)
+    assert (result.text, box.ran) == ("paid", ["c1"])
 
 
 async def test_on_abort_is_called_once_while_tools_still_run(store: Any, bench: Any, box: Any) -> None:

@@ -23,7 +23,8 @@ def _load(file: str) -> ModuleType:
     return module
 
 
-disk_module, plain_module, world_module, scenario_module = map(_load, ("disk", "plain_disk", "world", "scenario"))
+_FILES = ("disk", "plain_disk", "wires", "parts", "promises", "world", "scenario")
+disk_module, plain_module, _, _, _, world_module, scenario_module = map(_load, _FILES)  # in this order: each may name those before it
 
 SHARE = {"memory": 1.0, "plain": 1.0, "file": 0.3, "sqlite": 0.3}
 """How many of the examples a kind of disk is given: one that syncs takes longer over each."""

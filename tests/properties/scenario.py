@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -13,12 +12,13 @@ from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.errors import NotFoundError, ProviderError, SessionAwaitingApprovalError
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.approvals import resume_after_approval
+from lousho_cli.executor.sub_agents import SubAgent
 from lousho_cli.ports.tool import ToolContext
 from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.tools.function import function_tool
 
 AGENT = {"name": "agent", "instructions": "Be brief."}
-TOOLS = ["plain", "slow", "gated", "fails", "asked", "unknown"]
+TOOLS = ["plain", "slow", "gated", "scout", "fails", "asked", "unknown"]
 
 
 class Conversation:
@@ -31,7 +31,8 @@ class Conversation:
 
     def __init__(self, disk: Any, turns: Sequence[Any], deaths: Sequence[Any], *, named: bool) -> None:
         self.disk, self.deaths, self.named = disk, list(deaths), named and disk.keeps_input_ids
-        self.provider = ScriptedProvider([*turns, "done"], repeat_last=True)
+        self.provider, scout = (ScriptedProvider([*script, "done"], repeat_last=True) for script in (turns, turns[:2]))
+        self.scout = SubAgent({"name": "scout", "prompt": "You look."}, "looks", scout, _tools(), max_steps=200)
         self.process: Any = None
 
     async def say(self, text: str) -> None:
@@ -70,11 +71,10 @@ class Conversation:
 
     def _deciding(self, approval_id: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:
         async def decide(options: dict[str, Any]) -> Any:
-            checkpoint = await self.saved()
-            assert checkpoint is not None, "what waits was saved"
-            open_calls = [c for c in checkpoint.tool_calls if all(m.tool_call_id != c.id for m in checkpoint.messages)]
-            arguments = next((call.arguments for call in open_calls if call.name in ("gated", "asked")), "{}")
-            decision = {"id": approval_id, "approved": json.loads(arguments).get("n") != 2}
+            found = await options["approval_store"].load(approval_id)
+            args = {} if found is None else msgspec.to_builtins(found if isinstance(found, dict) else found.pending)
+            args = args.get("pending", args).get("args", {})
+            decision = {"id": approval_id, "approved": args.get("n") != 2}
             approvals, tools = options.pop("approval_store"), options.pop("tool_registry")
             checkpoints = options.pop("checkpoint_store")
             del options["session_id"]
@@ -90,6 +90,7 @@ class Conversation:
             "checkpoint_store": process.checkpoints,
             "approval_store": process.approvals,
             "tool_registry": _tools(),
+            "subagents": {"scout": self.scout},
             "max_steps": 200,
         }
         try:

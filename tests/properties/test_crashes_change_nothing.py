@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NUMBERS = st.lists(st.integers(0, 41), min_size=5, max_size=9)
-TURNS, DEATHS = st.lists(NUMBERS, min_size=1, max_size=5), st.lists(st.tuples(st.integers(1, 14), st.booleans(), st.booleans()), max_size=14)
+TURNS, DEATHS = (
+    st.lists(NUMBERS, min_size=1, max_size=5),
+    st.lists(st.tuples(st.integers(1, 14), st.booleans(), st.booleans()), max_size=14),
+)
 
 
 def compare(scenarios: Any, worlds: Any, new_disk: Callable[[], Any], death: Any, turns: Any, deaths: Any, said: int, named: bool) -> None:

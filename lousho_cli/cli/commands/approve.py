@@ -32,7 +32,9 @@ EXAMPLES = (
 def run(
     ctx: typer.Context,
     approval: Approval,
-    edit: Annotated[str | None, typer.Option("--edit", metavar="FILE|-", help="JSON arguments in place of the model's.")] = None,
+    edit: Annotated[
+        str | None, typer.Option("--edit", metavar="FILE|-|JSON", help="Arguments in place of the model's: a file, - for stdin, or {…}.")
+    ] = None,
     note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A note kept with the decision.")] = None,
     no_resume: NoResume = False,
     agent: AgentFile = None,
@@ -49,14 +51,14 @@ def run(
     import asyncio
 
     from lousho_cli.app.deciding import DecisionOrder
-    from lousho_cli.app.json_input import parse_json, read_text
+    from lousho_cli.app.json_input import read_object
     from lousho_cli.app.people import login_name
     from lousho_cli.app.preparing import RunFlags
     from lousho_cli.app.wiring import current_folder
     from lousho_cli.cli.deciding import choice_of, decide
 
     face = face_of(ctx)
-    edited = () if edit is None else (parse_json(read_text(edit, "--edit", current_folder()), "--edit"),)
+    edited = () if edit is None else (read_object(edit, "--edit", current_folder()),)
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
     choice = choice_of(face, agent, agents)
     return asyncio.run(decide(face, DecisionOrder(approval, "approve", note, edited, not no_resume, flags, choice), output))

@@ -47,16 +47,16 @@ def check_text(out: Output, check: Any) -> None:
     """The verdict and what stands behind it."""
     out.line(f"{check.session}: {'nothing is pending' if check.nothing_pending else _MEANINGS[check.verdict]}", "bold")
     if check.missing_tools:
-        out.line(f"  missing:        {', '.join(check.missing_tools)}")
+        out.line(f"  missing:         {', '.join(check.missing_tools)}")
     if check.drift is not None:
-        out.line(f"  changed:        {check.drift.describe()}")
+        out.line(f"  changed:         {check.drift.describe()}")
     for label, calls in _listed(check):
         for call in calls:
-            out.line(f"  {label + ':':<16}{call.name} {call.id} {call.arguments}")
+            out.line(f"  {label + ':':<17}{call.name} {call.id} {call.arguments}")
     if check.approval_id is not None:
-        out.line(f"  waits for:      {check.approval_id}")
+        out.line(f"  waits for:       {check.approval_id}")
     if check.first_request_tokens is not None:
-        out.line(f"  first request:  about {check.first_request_tokens} tokens")
+        out.line(f"  first request:   about {check.first_request_tokens} tokens")
 
 
 def _listed(check: Any) -> Sequence[tuple[str, Sequence[Any]]]:

@@ -96,6 +96,8 @@ class RecordView:
             question = approval.get("question")
             asked = question.get("text", "") if isinstance(question, dict) else ""
             yield asked or f"-> {approval.get('tool_name')}({self._short(json_text(approval.get('args')))})"
+        if kind == "wait_answered" and record.get("args") is not None:
+            yield f"arguments: {self._short(json_text(record['args']))}"
         if kind == "tool_finished":
             yield self._short(str(record.get("content", "")))
         for name in ("error", "note", "text", "reason"):
