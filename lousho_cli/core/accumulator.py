@@ -89,8 +89,8 @@ class Accumulator:
 
     def load(self, session: Session) -> None:
         """Starts over from ``session``, which stays as it is."""
-        for name in Session.__struct_fields__:
-            setattr(self, name, getattr(session, name))
+        for name, value in zip(_NAMES, _FIELDS(session), strict=True):
+            setattr(self, name, value)
         self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
         self.marks = Growing(session.marks)
         self._unbilled = []

@@ -51,7 +51,8 @@ def advance(
         news, starts = _records_of(effects)
         if not news:
             break
-    writer.add(starts)
+    if starts:
+        writer.add(starts)
     return Plan(writer.batches(), effects, None if starts else session)
 
 
@@ -89,6 +90,7 @@ class _Groups:
             return
         if self._marked:
             self._close()
+            self._group, self._marked, self._length = [], False, len(self.own.messages)
         self.add(with_ring(news, self._limit))
         self._marked = r.Mark in map(type, self._group)
         if not self._marked and self._is_checkpoint():
@@ -96,8 +98,6 @@ class _Groups:
             self._marked = True
 
     def add(self, records: Sequence[r.Record]) -> None:
-        if not records:
-            return
         if not self._group:
             self._open = r.Batch(self._f.seq + 1, self._epoch, self._now, ())
         apply_part(self._f, self._open, within(self._calls, records) if self._calls else records)
@@ -116,7 +116,6 @@ class _Groups:
         if self._group:
             whole = within(self._calls, self._group) if self._calls else tuple(self._group)
             self._done.append(r.Batch(self._f.seq, self._epoch, self._now, whole))
-        self._group, self._marked, self._length = [], False, len(self.own.messages)
 
     def batches(self) -> tuple[r.Batch, ...]:
         self._close()

@@ -34,9 +34,8 @@ from lousho_cli.core.effects import (
     Throw,
     Write,
 )
-from lousho_cli.core.limits import spent
 from lousho_cli.core.pausing import pause, pause_on
-from lousho_cli.core.stopping import cancel, halt, settled, spent_before, stop_all
+from lousho_cli.core.stopping import cancel, halt, over_budget, settled, spent_before, stop_all
 from lousho_cli.core.sub_agents import goes_on_within, wait_of_lead
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
@@ -78,16 +77,16 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
         return (Rest(),)
     if session.outcome is not None:
         return (Rest(),)
-    if _out_of_time(session, live):
+    if _late(session, live) and not _has_answer(session):
         return stop_all(session, agent, live, "timeout")
     if live.tripped is not None:
         return halt(session, agent, live.tripped, settled(session, "completed", also=live.refused))
     if session.turn is not None:
-        over = spent_before(session.turn, session, agent) if agent.limits is not None else None
+        over = spent_before(session.turn, session, agent, live) if agent.limits is not None or live.over is not None else None
         return tuple(_batch(session, session.turn, agent, live)) if over is None else halt(session, agent, over)
     if live.in_flight or live.calling_model:
         return ()
-    return _joined(session, agent, live) or _after_turn(session, agent)
+    return _joined(session, agent, live) or _after_turn(session, agent, live)
 
 
 _ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded", "guardrail", "timeout"}
@@ -108,10 +107,10 @@ def _may_ask_again(session: Session, agent: AgentFacts, live: Live) -> bool:
     """Whether the run has a step, time and budget left for another model call."""
     if session.step >= agent.max_steps or _late(session, live):
         return False
-    return agent.limits is None or spent(session.usage, agent.limits) is None
+    return over_budget(session, agent, live) is None
 
 
-def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
+def _after_turn(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     if not session.messages:
         return (Rest(),)
     last = session.messages[-1]
@@ -119,7 +118,7 @@ def _after_turn(session: Session, agent: AgentFacts) -> tuple[Effect, ...]:
         return (_finish(session, session.finish_reason),)
     if session.step >= agent.max_steps:
         return (_finish(session, "max-steps"),)
-    over = spent(session.usage, agent.limits) if agent.limits is not None else None
+    over = over_budget(session, agent, live)
     return (CallModel(session.step + 1),) if over is None else halt(session, agent, over)
 
 
@@ -182,11 +181,8 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
     )
 
 
-def _out_of_time(session: Session, live: Live) -> bool:
-    if not _late(session, live):
-        return False
-    has_answer = session.turn is None and session.messages and session.messages[-1].role == "assistant"
-    return not has_answer
+def _has_answer(session: Session) -> bool:
+    return session.turn is None and bool(session.messages) and session.messages[-1].role == "assistant"
 
 
 def _late(session: Session, live: Live) -> bool:

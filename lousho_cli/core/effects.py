@@ -46,6 +46,7 @@ class Live(msgspec.Struct, frozen=True):
     in_flight: ids of the calls it is running; ``consulting`` of those whose approval function is being asked,
     ``consulted`` what such functions said; ``salt`` makes new ids this process's own; ``calling_model`` while an answer is on its way.
     aborted: the user's abort; why: what is known of it. late: the time of the run is up.
+    over: a limit that an agent this one works for has reached.
     tripped: the guardrail that refused the input or the answer of this run; refused: ids of inputs it refused; cleared: of those let in.
     stopping: a stop that another process will go on from, or a fatal error.
     """
@@ -57,6 +58,7 @@ class Live(msgspec.Struct, frozen=True):
     consulted: Mapping[str, gate.Consulted] = {}
     calling_model: bool = False
     aborted: bool = False
+    over: Spent | None = None
     why: Aborted = ASKED_TO_STOP
     tripped: Tripped | None = None
     refused: tuple[str, ...] = ()

@@ -33,23 +33,24 @@ def fold(batches: Iterable[r.Batch], session: Session | None = None) -> Session:
     known = list(batches)
     passed = _before_the_ring(known)
     for batch in known[:passed]:
-        _apply(accumulator, batch, batch.records, _PASSED)
+        apply_part(accumulator, batch, batch.records, _PASSED)
     for batch in known[passed:]:
-        _apply(accumulator, batch, batch.records, _HANDLERS)
+        apply_part(accumulator, batch, batch.records)
     return accumulator.freeze()
 
 
 def apply(f: Accumulator, batch: r.Batch) -> None:
     """Adds one batch."""
-    _apply(f, batch, batch.records, _HANDLERS)
+    apply_part(f, batch, batch.records)
 
 
-def apply_part(f: Accumulator, batch: r.Batch, records: Iterable[r.Record]) -> None:
-    """Adds records of a batch that is still being put together; ``batch`` says which, and need not hold them yet."""
-    _apply(f, batch, records, _HANDLERS)
+def apply_part(f: Accumulator, batch: r.Batch, records: Iterable[r.Record], handlers: Handlers | None = None) -> None:
+    """Adds records of a batch, which says where they stand; one that is still being put together need not hold them yet.
 
-
-def _apply(f: Accumulator, batch: r.Batch, records: Iterable[r.Record], handlers: Handlers) -> None:
+    Args:
+        handlers: what each record does, where it is not what it always does.
+    """
+    handlers = handlers or _HANDLERS
     f.seq, f.updated_at = batch.seq, batch.at
     if batch.epoch > f.epoch:
         f.epoch = batch.epoch

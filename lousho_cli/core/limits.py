@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from lousho_cli.domain.session import Session
 from lousho_cli.domain.stops import Spent
 from lousho_cli.domain.usage import RunUsage
 
@@ -26,6 +27,14 @@ class Limits(msgspec.Struct, frozen=True):
     def bounded(self) -> bool:
         """Whether there is a limit at all."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__[:-1])
+
+
+def used_with_sub_agents(session: Session) -> RunUsage:
+    """What a run has used so far, by the sub-agents that go on too."""
+    usage = session.usage
+    for child in session.children.values():
+        usage = usage.delegating(used_with_sub_agents(child))
+    return usage
 
 
 def spent(usage: RunUsage, limits: Limits) -> Spent | None:

@@ -25,10 +25,15 @@ def settled(
     return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
 
 
-def spent_before(turn: OpenTurn, session: Session, agent: AgentFacts) -> Spent | None:
+def over_budget(session: Session, agent: AgentFacts, live: Live) -> Spent | None:
+    """The limit that is reached: of this agent, or of one it works for."""
+    return live.over if agent.limits is None or live.over is not None else spent(session.usage, agent.limits)
+
+
+def spent_before(turn: OpenTurn, session: Session, agent: AgentFacts, live: Live) -> Spent | None:
     """The limit that the answer asking for this turn's calls came to; None once one of them has begun."""
     begun = turn.started or turn.results or turn.done or turn.asked
-    return None if begun or agent.limits is None else spent(session.usage, agent.limits)
+    return None if begun else over_budget(session, agent, live)
 
 
 def halt(

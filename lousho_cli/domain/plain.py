@@ -27,7 +27,8 @@ def json_text(value: Any) -> tuple[str, bool]:
     """A tool's result as the JSON text a model gets, and whether something in it had to be altered; see ``plain``."""
     try:
         text = _encoder.encode(value)
-        text.encode()
+        if not text.isascii():
+            text.encode()
         return text, False
     except (ValueError, TypeError, RecursionError):
         clean, altered = plain(value)
@@ -66,6 +67,8 @@ def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:
 
 def text_of(value: object) -> str:
     """The text of anything, fit to be stored: an error's message, a note, a reason, an object that JSON does not know."""
+    if type(value) is str and value.isascii():
+        return value
     try:
         return _plain_text(str(plain(value)[0] if isinstance(value, int) else value))[0]
     except Exception:  # noqa: BLE001 - whose own text fails is named by its kind instead

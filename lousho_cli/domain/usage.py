@@ -110,8 +110,7 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         cached, reasoning = self.cached_input_tokens, self.reasoning_tokens
         calls, estimated = self.model_calls, self.estimated
         cost = self.cost_usd if calls else 0.0
-        added: dict[str, list[int]] = {}
-        costs: dict[str, float | None] = {}
+        by_model = dict(self.by_model)
         for step in steps:
             tokens_in += step.input_tokens
             tokens_out += step.output_tokens
@@ -121,17 +120,8 @@ class RunUsage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
             calls += 1
             estimated = estimated or step.estimated
             cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
-            share = added.get(step.model)
-            if share is None:
-                share, costs[step.model] = added.setdefault(step.model, [0, 0, 0]), 0.0
-            share[0] += step.input_tokens
-            share[1] += step.output_tokens
-            share[2] += 1
-            spent = costs[step.model]
-            costs[step.model] = None if spent is None or step.cost_usd is None else spent + step.cost_usd
-        by_model = dict(self.by_model)
-        for model, share in added.items():
-            by_model[model] = by_model.get(model, _NOTHING).plus(share[0], share[1], share[2], costs[model])
+            share = by_model.get(step.model, _NOTHING)
+            by_model[step.model] = share.plus(step.input_tokens, step.output_tokens, 1, step.cost_usd)
         return RunUsage(tokens_in, tokens_out, total, calls, estimated, cost, cached, reasoning, by_model, self.delegated)
 
 

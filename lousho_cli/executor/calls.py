@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from lousho_cli.core.decide import Effect, FinishCall, RunCall, cancel
 from lousho_cli.core.gate import effective_replay
@@ -63,13 +63,11 @@ class Calls:
             task = asyncio.create_task(outcome_of)
             self._tasks[task] = effect.call
             return
-        forget = self._signal.on_abort(self._give_up_inline_after_grace)
         self._alone = effect.call
         try:
-            outcome = await self._inline.run(outcome_of)
+            outcome = await (outcome_of if self._agent.settings.abort_grace_ms is None else self._within_grace(outcome_of))
         finally:
             self._alone = None
-            forget()
         if outcome == INTERRUPTED:
             self._give_up(effect.call)
         elif outcome is not None:
@@ -92,6 +90,14 @@ class Calls:
     async def _delegated(self, effect: RunCall) -> Outcome | None:
         ended = await self._delegation.run(effect)
         return None if ended is None else await reported(self._agent.hooks, effect.call, effect.args, self._log.id, ended)
+
+    async def _within_grace(self, outcome_of: Coroutine[Any, Any, Outcome | None]) -> Outcome | Literal["interrupted"] | None:
+        """Runs the call in this task, and gives it up where it does not end in time behind an abort."""
+        forget = self._signal.on_abort(self._give_up_inline_after_grace)
+        try:
+            return await self._inline.run(outcome_of)
+        finally:
+            forget()
 
     def _give_up_inline_after_grace(self) -> None:
         grace = self._agent.settings.abort_grace_ms

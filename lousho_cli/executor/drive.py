@@ -13,7 +13,6 @@ its sync may wait for the next thing that needs one. Asking the model is not tel
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from lousho_cli.core.decide import (
@@ -29,9 +28,11 @@ from lousho_cli.core.decide import (
     settled,
 )
 from lousho_cli.core.effects import ASKED_TO_STOP
+from lousho_cli.core.limits import spent, used_with_sub_agents
 from lousho_cli.domain import records as r
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.stops import Spent
 from lousho_cli.errors import OwnershipLostError, ProviderError, SDKError, StorageError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.calls import Calls
@@ -44,15 +45,12 @@ from lousho_cli.executor.guardrails import Watch, enter, thrown
 from lousho_cli.executor.hooking import hooked_pauses
 from lousho_cli.executor.hooks import NO_HOOKS
 from lousho_cli.executor.interrupts import unless_aborted
-from lousho_cli.executor.model_calls import ModelCalls
+from lousho_cli.executor.model_calls import FlushBehind, ModelCalls
 from lousho_cli.executor.pauses import Pauses
 from lousho_cli.executor.perform import Fatal, Outcome
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.sub_agents import SubAgentTool
 from lousho_cli.executor.sub_log import DrivenLog, SubLog
-
-FLUSH_AFTER_S = 0.005
-"""How long a model call may run before the results in front of it are made durable behind it."""
 
 
 class Driver:
@@ -65,6 +63,7 @@ class Driver:
         self._alarm = Alarm(controller, log.clock)
         self._watch = Watch(agent.guards, log.id)
         self._models = ModelCalls(log, agent, signal, events, self._watch)
+        self._flush = FlushBehind(log)
         self._delegation = Delegation(self)
         self._calls = Calls(log, agent, signal, self._delegation)
         self._consults = Consults(agent, self._calls.context_of)
@@ -74,13 +73,16 @@ class Driver:
         self._failed_at = 0
         self._salt = log.clock.new_id()
         self._calling_model = False
+        self._lead: Driver | None = None
 
     def within(self, log: SubLog, tool: SubAgentTool, controller: AbortController) -> Driver:
         """The driver of a sub-agent. What it pauses on is its lead's to keep."""
         ready = tool.ready
         assert isinstance(ready, RunAgent), "run_agent makes these tools"
         pauses = Pauses(ready.agent, None, native=True, session_id=None)
-        return Driver(log, ready, controller, self.events.within(tool.name), pauses)
+        child = Driver(log, ready, controller, self.events.within(tool.name), pauses)
+        child._lead = self
+        return child
 
     async def drive(self, happened: Sequence[r.Record]) -> Session:
         """Records ``happened`` and goes on until nothing can happen any more.
@@ -97,6 +99,7 @@ class Driver:
             await self._drive(await enter(self._watch, self.log, happened, self.signal))
         finally:
             self._alarm.cancel()
+            self._flush.cancel()
             self._consults.drop()
             await self._calls.abandon()
             await self._farewell.done()
@@ -128,6 +131,7 @@ class Driver:
             consulted=self._consults.answers,
             calling_model=self._calling_model,
             aborted=aborted and not signal.recoverable and not signal.late,
+            over=None if self._lead is None else self._lead._over(),
             why=why(signal) if aborted else ASKED_TO_STOP,
             tripped=self._watch.tripped,
             refused=self._watch.refused,
@@ -135,6 +139,12 @@ class Driver:
             late=aborted and signal.late,
             stopping=(aborted and signal.recoverable) or self._failure is not None,
         )
+
+    def _over(self) -> Spent | None:
+        """The limit of this agent, or of one it works for, that is reached while its sub-agents go on."""
+        limits = self.agent.facts.limits
+        over = spent(used_with_sub_agents(self.log.session), limits) if limits is not None else None
+        return over if over is not None or self._lead is None else self._lead._over()
 
     def _must_be_durable(self, batches: Sequence[r.Batch], effects: Sequence[Effect]) -> bool:
         """Whether what comes next needs what stands here to survive a power cut.
@@ -206,7 +216,8 @@ class Driver:
 
     async def _call_model(self, effect: CallModel) -> Sequence[r.Record]:
         self._calling_model = True
-        timer = asyncio.get_running_loop().call_later(FLUSH_AFTER_S, self.log.flush_soon) if self.log.unsynced else None
+        if self.log.unsynced:
+            self._flush.begin()
         try:
             turn = await self._models.ask(effect.step)
         except ProviderError as error:
@@ -217,8 +228,7 @@ class Driver:
             self._calling_model, self._failure = False, error
             return self._failed(error)
         finally:
-            if timer is not None:
-                timer.cancel()
+            self._flush.end()
         if turn is None:
             return ()  # it was cut short by the signal; deciding sees that
         self._calling_model = False

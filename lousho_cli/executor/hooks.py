@@ -4,7 +4,7 @@
                                None, {"deny": reason}, {"result": value} or {"input": arguments}
     post_tool(result)          behind a success, an error and a pause: None or {"result": value}, what the model sees instead
     before_model(request)      None, or the ``ModelRequest`` to send instead; it never enters the transcript
-    after_model(request, answer)   None, or the ``Answer`` to record instead
+    after_model(request, answer)   None, or the ``Answer`` to record instead; pieces of it were told as they came, and are recorded nowhere
     on_abort(abort)            once, as soon as a run is aborted or stopped; the end of the run waits for it, but no longer
                                than for tools that do not stop
     on_run_end(end)            once, with the result or the error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 
 from lousho_cli.core.transcript import check
@@ -17,6 +18,46 @@ from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.perform import ask_model
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.sub_log import DrivenLog
+
+FLUSH_AFTER_S = 0.005
+"""How long a model call may run before the results in front of it are made durable behind it."""
+
+
+class FlushBehind:
+    """Makes a log durable behind a model call that runs long enough. One timer serves many short calls: most need none of their own."""
+
+    def __init__(self, log: DrivenLog) -> None:
+        self._log = log
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """A model call begins, in front of which something is not durable yet."""
+        loop = asyncio.get_running_loop()
+        self._due = loop.time() + FLUSH_AFTER_S
+        if self._timer is None:
+            self._timer = loop.call_at(self._due, self._look)
+
+    def end(self) -> None:
+        """The call is over."""
+        self._due = None
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._due is None:
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._due:
+            self._timer = loop.call_at(self._due, self._look)  # it was armed for an earlier call
+        else:
+            self._log.flush_soon()
+
+    def cancel(self) -> None:
+        """No call follows."""
+        self._due = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class ModelCalls:

@@ -31,17 +31,17 @@ class Pauses:
 
     async def write(self, log: DrivenLog, batches: Sequence[r.Batch], *, durable: bool) -> None:
         """Writes batches; a pause among them is stored with its approval store first."""
-        at = None if self._native else next((i for i, batch in enumerate(batches) if _opened(batch)), None)
+        at = None if self._native else _place_of_pause(batches)
         if at is None:
             await log.write(batches, durable=durable)
             return
         async with log.holding():
             await log.send(batches[:at])
-            await self._save(log, _opened(batches[at]))
+            await self._save(log, next(record.approval for record in batches[at].records if isinstance(record, r.WaitOpened)))
             await log.send(batches[at:], durable=durable)
 
-    async def _save(self, log: DrivenLog, pending: PendingApproval | None) -> None:
-        if self._approvals is None or pending is None:
+    async def _save(self, log: DrivenLog, pending: PendingApproval) -> None:
+        if self._approvals is None:
             raise ConfigurationError(
                 "a call needs approval and there is nowhere to wait for it",
                 code="LOUSHO_APPROVAL_STORE_MISSING",
@@ -52,7 +52,8 @@ class Pauses:
         await self._approvals.save(named, snapshot_of(log.session, named, self._session_id, self._agent))
 
 
-def _opened(batch: r.Batch) -> PendingApproval | None:
-    if r.WaitOpened not in map(type, batch.records):
-        return None
-    return next(record.approval for record in batch.records if isinstance(record, r.WaitOpened))
+def _place_of_pause(batches: Sequence[r.Batch]) -> int | None:
+    for at, batch in enumerate(batches):
+        if r.WaitOpened in map(type, batch.records):
+            return at
+    return None

@@ -69,16 +69,21 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
 
 
 async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, step: int, events: Events, partials: Partials) -> Answer:
-    """The answer, with its pieces told as they come; not where a guardrail has to see the whole of it first."""
+    """The answer, with its pieces told as they come; not where a guardrail has to see the whole of it first.
+
+    Where a hook may still change it, its pieces are told and not recorded: what the hook takes out is to be in no log.
+    """
     answer: Answer | None = None
     shown = not agent.guards.output
+    kept = not agent.hooks.after_model
     try:
         async for event in agent.provider.stream(request):
             if isinstance(event, Answer):
                 answer = event
             elif isinstance(event, TextDelta) and shown:
                 events.emit(e.TextDelta(step=step, text=text_of(event.text)))
-                await partials.add(text_of(event.text))
+                if kept:
+                    await partials.add(text_of(event.text))
             elif isinstance(event, ReasoningDelta) and shown:
                 events.emit(e.ReasoningDelta(step=step, text=text_of(event.text)))
     except SDKError:

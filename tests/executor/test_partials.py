@@ -43,6 +43,16 @@ async def test_parts_are_written_while_somebody_follows(tmp_path: Path, watched:
     assert loaded is not None and [m.text for m in loaded.messages] == ["speak", PIECE * 3]
 
 
+async def test_what_a_hook_takes_out_of_an_answer_is_in_no_part_of_it(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    claim = await store.claim("talk", "host")
+    await store.follow("talk")
+    await store.release(claim)
+    hook = {"after_model": lambda request, answer: Answer(Message("assistant", "withheld"))}
+    await AgentExecutor.execute(Agent("a"), "speak", Talker(), session_id="talk", checkpoint_store=store.checkpoints, hooks=[hook])
+    assert PIECE not in repr((await store.read("talk")).batches)
+
+
 async def test_looking_on_an_unknown_session_makes_nothing(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "store")
     await store.follow("nobody")

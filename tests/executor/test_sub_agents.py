@@ -13,6 +13,7 @@ from lousho_cli.core.sub_sessions import sub_sessions
 from lousho_cli.core.transcript import check
 from lousho_cli.domain.agent import agent_from
 from lousho_cli.domain.times import ms_between
+from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import PropagatingToolError, ProviderError, ResumeToolMissingError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.aborts import abort_session
@@ -21,6 +22,7 @@ from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunSettings, run_agent
 from lousho_cli.executor.sub_agents import SubAgent
 from lousho_cli.executor.trimming import trim_session
+from lousho_cli.ports.provider import Answer
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.stores.memory import MemoryClaim
 
@@ -581,3 +583,15 @@ async def test_a_plain_store_keeps_what_a_sub_agent_did_before_a_crash(bench) ->
     assert result.text == "end"
     assert box.ran == ["c1/c1", "c1/c2", "c1/c2"]
     assert len(child.asked) == 3
+
+
+async def test_sub_agents_at_once_stop_at_the_limit_of_their_lead(store, bench) -> None:
+    box = bench.Box()
+    look = box.tool("look")
+    child = bench.Model(*[lambda request: Answer(bench.Calls("look").answer(request.messages).message, "tool_calls", CallUsage(10, 5))] * 9)
+    lead = bench.Model(bench.Calls(*ask("a", "b", "c", "d")), "end")
+
+    result = await bench.run(store, lead, subagents={"scout": scout(child, [look])}, max_tokens=100)
+
+    assert result.finish_reason == "budget-exceeded"
+    assert result.usage.tokens_with_delegated < 100 + 4 * 15 + result.usage.total_tokens

@@ -41,6 +41,7 @@ def explore(worlds: Any, new_disk: Any) -> Callable[[settings], None]:
     return go
 
 
+@pytest.mark.slow  # many examples
 def test_every_invariant_holds_whatever_happens(explore: Any, profile: settings, examples: Callable[[int], int]) -> None:
     explore(settings(profile, max_examples=examples(100)))
 

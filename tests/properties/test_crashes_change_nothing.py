@@ -51,8 +51,9 @@ def explore(scenarios: Any, worlds: Any, new_disk: Any, death: Any) -> Callable[
     return go
 
 
+@pytest.mark.slow  # many examples
 def test_a_run_with_crashes_ends_as_one_without(explore: Any, profile: settings, examples: Callable[[int], int]) -> None:
-    explore(settings(profile, max_examples=examples(100)))
+    explore(settings(profile, max_examples=examples(70)))
 
 
 @pytest.mark.sweep

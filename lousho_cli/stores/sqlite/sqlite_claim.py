@@ -31,7 +31,7 @@ class SqliteClaim:
     """
 
     def __init__(self, log_id: str, host: str, ttl_ms: int, held: Held, forgotten: Callable[[SqliteClaim], None]) -> None:
-        self.log_id, self.host, self.ttl_ms, self.held = log_id, host, ttl_ms, held
+        self.log_id, self.host, self.ttl_ms, self.held, self.epoch = log_id, host, ttl_ms, held, held.epoch
         self._forgotten = forgotten
         self.head = 0
         self.synced = 0
@@ -43,10 +43,6 @@ class SqliteClaim:
         self.released = False
         self._deadline = 0.0
         self.extend(steady())
-
-    @property
-    def epoch(self) -> int:
-        return self.held.epoch
 
     @property
     def overdue(self) -> bool:

@@ -83,6 +83,7 @@ class Writer:
         self._waiting: deque[Job[Any]] = deque()
         self._signal: SimpleQueue[None] = SimpleQueue()
         self._awake = False
+        self._waking: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._level = ""
         self._stopped = False
@@ -114,11 +115,14 @@ class Writer:
             return self.run_now(job)  # driven without an event loop, there is nobody to hold up
         job.future = loop.create_future()
         self._waiting.append(job)
-        loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
+        if self._waking is not loop:
+            loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
+            self._waking = loop
         return await job.future
 
     def _wake(self) -> None:
         """Wakes the thread where something waits that it does not know of."""
+        self._waking = None
         if self._waiting and not self._awake:
             self._awake = True
             self._start()
