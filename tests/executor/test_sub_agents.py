@@ -544,7 +544,7 @@ async def test_a_resume_tells_which_calls_of_a_sub_agent_run_again(log_stores, b
 
     facts = run_agent(agent_from({"name": "agent"}), lead, registry_from([]), RunSettings(subagents=sub)).facts
     found = outlook(await read_session(log_stores.log_store, "s"), facts)
-    assert [call.id for call in found.will_run] == [call.id for call in found.again] == ["c2"]
+    assert [call.id for call in found.will_run] == [call.id for call in found.again] == ["c1/c2"]
 
 
 async def test_an_abort_of_what_waits_answers_every_call_at_every_level(log_stores, bench) -> None:
