@@ -33,7 +33,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.stops import Spent
-from lousho_cli.errors import OwnershipLostError, ProviderError, SDKError, StorageError
+from lousho_cli.errors import HookError, OwnershipLostError, ProviderError, SDKError, StorageError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.calls import Calls
 from lousho_cli.executor.consults import Consults
@@ -238,10 +238,14 @@ class Driver:
 
     def _retry_or_fail(self, error: ProviderError) -> Sequence[r.Record]:
         self._calling_model = False
-        wait_ms = self._models.wait_before_retry(error)
+        failure: SDKError = error
+        try:
+            wait_ms = self._models.wait_before_retry(error)
+        except HookError as raised:
+            wait_ms, failure = None, raised
         if wait_ms is None:
-            self._failure = error
-            return self._failed(error)
+            self._failure = failure
+            return self._failed(failure)
         return (r.ModelRetry(self.log.session.retries + 1, plain(error.detail)[0], wait_ms),)
 
 

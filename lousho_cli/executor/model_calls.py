@@ -8,11 +8,12 @@ import inspect
 from lousho_cli.core.transcript import check
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import StepStart
-from lousho_cli.errors import ProviderError, SDKError
+from lousho_cli.domain.plain import text_of
+from lousho_cli.errors import HookError, ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.guardrails import Watch
-from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
+from lousho_cli.executor.interrupts import ESCAPES, INTERRUPTED, Interruptible
 from lousho_cli.executor.knowing import Known
 from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.perform import ask_model
@@ -96,13 +97,22 @@ class ModelCalls:
         return await ask_model(self._agent, session, step, self._events, Partials(self._log), self._known, self._watch)
 
     def wait_before_retry(self, error: ProviderError) -> int | None:
-        """What the caller's policy says of a failed call: milliseconds to wait, None to give up."""
+        """What the caller's policy says of a failed call: milliseconds to wait, None to give up.
+
+        Raises:
+            HookError: it raised, or said neither.
+        """
         ask = self._agent.settings.on_model_error
         if ask is None:
             return None
-        wait = ask(error, self._log.session.retries, self._log.clock.chance())
-        if inspect.isawaitable(wait):
-            raise SDKError("on_model_error must not be async", hint="Return milliseconds, or None to give up.")
+        try:
+            wait = ask(error, self._log.session.retries, self._log.clock.chance())
+        except (Exception, *ESCAPES) as raised:
+            raise HookError("on_model_error", f"failed: {type(raised).__name__}: {text_of(raised)[:300]}") from raised
+        if inspect.iscoroutine(wait):
+            wait.close()
+        if wait is not None and (not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < float("inf")):
+            raise HookError("on_model_error", "must return milliseconds, or None to give up, and may not be async")
         self._wait_ms = int(wait or 0)
         return None if wait is None else self._wait_ms
 

@@ -9,7 +9,7 @@ import pytest
 from lousho_cli.core.retry import retry_transient_errors
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import Message
-from lousho_cli.errors import ProviderError
+from lousho_cli.errors import HookError, ProviderError
 from lousho_cli.ports.provider import TextDelta
 
 BUSY = ProviderError("busy", category="rate-limit", retryable=True)
@@ -153,3 +153,20 @@ async def test_a_failed_run_is_settled_as_failed_and_not_finished(log_stores: An
     assert (head.outcome, head.error, head.status) == ("failed", "no key", "in-progress")
     result = await bench.run(log_stores.again(), bench.Model("hello"), text=[])
     assert (result.text, result.messages[-2]) == ("hello", Message(role="user", content="go"))
+
+
+async def _later(error: Any, retries: int, chance: float) -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    "policy", [lambda *given: 1 / 0, lambda *given: "soon", lambda *given: -5, _later], ids=["raises", "text", "negative", "async"]
+)
+async def test_a_policy_that_can_not_be_used_fails_the_run_and_is_named(store: Any, bench: Any, policy: Any) -> None:
+    model = bench.Model(bench.Calls("look"), ProviderError("overloaded", category="overloaded", retryable=True))
+    box = bench.Box()
+    box.tool("look")
+    with pytest.raises(HookError, match="on_model_error"):
+        await bench.run(store, model, box.tools, on_model_error=policy)
+    saved = await store.saved()
+    assert (saved.status, saved.step_index) == ("in-progress", 1)

@@ -1,6 +1,6 @@
 """Makes a set of stored sessions by running lousho for real, and a line of every record there is.
 
-``python tests/replay/make_set.py format-1.2``, then ``python tests/replay/test_replay.py format-1.2``. Refuses a set that is there.
+``python tests/replay/make_set.py format-1.1``, then ``python tests/replay/test_replay.py format-1.1``. Refuses a set that is there.
 """
 
 from __future__ import annotations
