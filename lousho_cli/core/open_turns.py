@@ -27,7 +27,7 @@ def open_turn(messages: Sequence[Message]) -> tuple[tuple[Message, ...], OpenTur
 
 
 def behind_the_transcript(session: Session) -> tuple[Message, ...]:
-    """What ``open_turn`` takes apart again: results that came before those in front of them, in call order, and input held behind."""
+    """What ``open_turn`` takes apart again: results that came before those in front of them, in call order, and input that waits behind."""
     turn = session.turn
     early = [turn.results[call.id] for call in turn.calls if call.id in turn.results] if turn else ()
-    return (*early, *session.held)
+    return (*early, *session.held, *(message for i in session.joining for message in session.inputs[i].messages))
