@@ -162,7 +162,7 @@ def _sync_folder(path: str) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: str, *, create: bool, adopt: Adopt) -> bool:
     """Whether the file is a store, which it may have become by this call."""
-    version = _version(connection, path)
+    version = _version_at_once(connection, path)
     if version == VERSION:
         return True
     if version == 0 and not create and _is_empty(connection):
@@ -191,6 +191,15 @@ def _warn(text: str) -> None:
     import logging
 
     logging.getLogger("lousho").warning(text)
+
+
+def _version_at_once(connection: sqlite3.Connection, path: str) -> int:
+    """The version as the file is at one moment: another process may be making it meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        return _version(connection, path)
+    finally:
+        connection.execute("COMMIT")
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
