@@ -114,9 +114,10 @@ from lousho_cli.ports.provider import Answer
 n, folder, kind = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 class Made:
     name = model = "made"
+    steps = n
     async def stream(self, request):
         k = request.turns
-        if k == n:
+        if k == self.steps:
             yield Answer(Message("assistant", "done"), "stop")
         else:
             yield Answer(Message("assistant", tool_calls=(ToolCall(f"c{k}", "t", json.dumps({"k": k})),)), "tool_calls")
@@ -129,10 +130,16 @@ if kind == "file":
 else:
     from lousho_cli import SqliteStore
     store = SqliteStore(folder / "store.db")
-async def main():
-    begun = time.perf_counter()
-    await AgentExecutor.execute(Agent("bench"), "go", Made(), [function_tool(t, name="t")], session_id="s",
+tools = [function_tool(t, name="t")]
+async def loop(session, model):
+    await AgentExecutor.execute(Agent("bench"), "go", model, tools, session_id=session,
                                 checkpoint_store=store.checkpoints, max_steps=10**9)
+async def main():
+    steps, Made.steps = Made.steps, 1
+    await loop("first", Made())  # what is loaded with the first run is no part of a step
+    Made.steps = steps
+    begun = time.perf_counter()
+    await loop("s", Made())
     print(json.dumps({"s": time.perf_counter() - begun}))
 asyncio.run(main())
 """
