@@ -143,16 +143,21 @@ async def _subagents(store: Sessions | None, point: Point) -> tuple[ShownSubAgen
     return tuple(map(_shown_subagent, sub_sessions(batch for batch in batches if batch.seq <= session.seq)))
 
 
+def _messages_of(session: Session) -> tuple[ShownMessage, ...]:
+    """All that was said, results that came before those in front of them and held input too."""
+    behind = session.turn.results.values() if session.turn else ()
+    return tuple(map(message_of, (*session.messages, *behind, *session.held)))
+
+
 def _shown_subagent(found: SubSession) -> ShownSubAgent:
     session = found.session
-    behind = tuple(session.turn.results.values()) if session.turn else ()
     return ShownSubAgent(
         calls=found.calls,
         path=found.path,
         status=session.status,
         step=session.step,
         finish_reason=session.finish_reason,
-        messages=tuple(map(message_of, (*session.messages, *behind, *session.held))),
+        messages=_messages_of(session),
         usage=usage_of(session.usage),
         tools=session.run.offered,
         outcome=session.outcome,
@@ -162,7 +167,6 @@ def _shown_subagent(found: SubSession) -> ShownSubAgent:
 
 def _shown_session(loaded: Loaded, address: Address) -> Shown:
     session = loaded.session
-    behind = tuple(session.turn.results.values()) if session.turn else ()
     return Shown(
         session=loaded.id,
         status=session.status,
@@ -170,7 +174,7 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         error=session.error,
         step=session.step,
         finish_reason=session.finish_reason,
-        messages=tuple(map(message_of, (*session.messages, *behind, *session.held))),
+        messages=_messages_of(session),
         usage=usage_of(session.usage),
         business_state=session.business_state,
         fingerprint=session.run.fingerprint,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 from lousho_cli.domain.records import FORMAT, Base, Batch, Claimed, Created, Foreign, Forked, Within
 from lousho_cli.errors import DamagedLogError, LogVersionError
@@ -62,5 +62,32 @@ def require_readable(log_id: str, batches: Iterable[Batch]) -> None:
     for seq, why in damaged_records(batches):
         raise DamagedLogError(
             f"session {log_id} is damaged: record {seq} can not be read: {why}",
+            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
+        )
+
+
+class Missing(Protocol):
+    """A gap in a log: the first and the last seq that are not there, and where."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def last(self) -> int: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def require_writable(log_id: str, batches: Sequence[Batch], holes: Sequence[Missing]) -> None:
+    """Lets only a log pass that may be written to as it is.
+
+    Raises:
+        DamagedLogError: it has a hole, or a record that can not be read.
+        LogVersionError: a newer version wrote it.
+    """
+    require_known(log_id, batches)
+    require_readable(log_id, batches)
+    for hole in holes[:1]:
+        raise DamagedLogError(
+            f"session {log_id} is damaged: records {hole.first} to {hole.last} are {hole.detail}",
             hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
         )

@@ -115,7 +115,6 @@ async def test_what_is_sent_before_the_run_begins_waits_for_it_and_a_queue_serve
     queue = InputQueue()
     sending = asyncio.ensure_future(queue.send("and a boat"))
     await asyncio.sleep(0)
-    model = bench.Model(lambda request: "first", "with a boat")
 
     async def slow(request: Any) -> str:
         await sending

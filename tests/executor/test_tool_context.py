@@ -50,7 +50,7 @@ async def test_de_158_a_defined_tool_gets_the_same_call_id_through_a_sandbox_als
     assert through == [({"amount": 5}, "c1"), ({"amount": 5}, "c1")], "a sandbox gets plain data"
 
 
-async def test_case_217_the_keys_of_a_run_are_the_same_in_every_attempt(store: Any, bench: Any, box: Any) -> None:
+async def test_ds_217_the_keys_of_a_run_are_the_same_in_every_attempt(store: Any, bench: Any, box: Any) -> None:
     seen: list[tuple[int, str, str, str]] = []
 
     def note(args: Any, ctx: Any) -> str:
@@ -73,7 +73,7 @@ async def test_case_217_the_keys_of_a_run_are_the_same_in_every_attempt(store: A
     assert next_run[1] != first[1], "another run of the session has another id"
 
 
-async def test_case_121_two_calls_have_two_keys_and_a_fork_has_others(log_stores: Any, bench: Any, box: Any) -> None:
+async def test_ds_121_two_calls_have_two_keys_and_a_fork_has_others(log_stores: Any, bench: Any, box: Any) -> None:
     keys: list[tuple[str, str]] = []
     box.tool("pay", lambda args, ctx: keys.append((ctx.idempotency_key, ctx.context.run.idempotency_key("x"))))
     agent = agent_on(log_stores, bench.Model(bench.Calls("pay", "pay"), "done"), box.tools)

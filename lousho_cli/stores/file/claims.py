@@ -16,13 +16,11 @@ import os
 import re
 import secrets
 
-from lousho_cli.core.versions import require_known, require_readable
-from lousho_cli.errors import DamagedLogError, SessionBusyError, StorageError
+from lousho_cli.errors import SessionBusyError, StorageError
 from lousho_cli.ports.log_store import Owner
 from lousho_cli.stores.file import owner_files as owners
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.layout import Layout, storage_error
-from lousho_cli.stores.file.scan import Scan
 from lousho_cli.stores.locks import lock_is_free
 
 _TRIES = 100
@@ -119,23 +117,6 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         return  # another claimer was quicker
-
-
-def require_writable(log_id: str, found: Scan) -> None:
-    """Refuses a log nobody may write to as it is.
-
-    Raises:
-        DamagedLogError: it has a hole, or a record that can not be read.
-        LogVersionError: a newer version wrote it.
-    """
-    require_known(log_id, found.batches)
-    require_readable(log_id, found.batches)
-    if found.holes:
-        hole = found.holes[0]
-        raise DamagedLogError(
-            f"session {log_id} is damaged: records {hole.first} to {hole.last} are {hole.detail}",
-            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
-        )
 
 
 def give_back(claim: FileClaim, wake_at: str | None) -> None:

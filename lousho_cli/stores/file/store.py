@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
 from lousho_cli.core.lease import check_ttl
 from lousho_cli.core.trimming import has_base, require_base
+from lousho_cli.core.versions import require_writable
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
@@ -178,7 +179,7 @@ class FileStore:
         try:
             if self._reader.stamp(log_id) != seen:
                 state, found = self._read_for_claim(log_id)
-            claims.require_writable(log_id, found)
+            require_writable(log_id, found.batches, found.holes)
             self._reader.require_any(log_id, found)
         except BaseException:
             claims.give_back(mine, None)

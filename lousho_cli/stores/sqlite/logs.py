@@ -12,10 +12,9 @@ from typing import NamedTuple
 import msgspec
 
 from lousho_cli.core.trimming import has_base
-from lousho_cli.core.versions import require_known, require_readable
 from lousho_cli.domain.codec import decode_line, encode_line
 from lousho_cli.domain.records import Batch
-from lousho_cli.errors import DamagedLogError, StorageError
+from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import Hole
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import SEQ_MASK, first_key, key_of, last_key
@@ -76,23 +75,6 @@ def not_next(claim: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
     """The error for batches that do not follow."""
     given = ", ".join(f"batch {batch.seq} of epoch {batch.epoch}" for batch in batches)
     return StorageError(f"{given} does not follow the log of session {claim.log_id}, which is at {claim.head} in epoch {claim.epoch}")
-
-
-def require_writable(log_id: str, found: Scan) -> None:
-    """Refuses a log nobody may write to as it is.
-
-    Raises:
-        DamagedLogError: it has a hole, or a record that can not be read.
-        LogVersionError: a newer version wrote it.
-    """
-    require_known(log_id, found.batches)
-    require_readable(log_id, found.batches)
-    if found.holes:
-        hole = found.holes[0]
-        raise DamagedLogError(
-            f"session {log_id} is damaged: records {hole.first} to {hole.last} are {hole.detail}",
-            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
-        )
 
 
 def append(connection: sqlite3.Connection, claim: SqliteClaim, lines: Sequence[Line]) -> None:

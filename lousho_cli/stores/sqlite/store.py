@@ -18,6 +18,7 @@ from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_l
 from lousho_cli.core.lease import check_ttl
 from lousho_cli.core.session_ids import check_session_id
 from lousho_cli.core.trimming import require_base
+from lousho_cli.core.versions import require_writable
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
@@ -230,7 +231,7 @@ class SqliteStore:
         mine = await self.take(log_id, host, ttl_ms)
         try:
             kept = self._read_for_claim(mine.held.no)
-            logs.require_writable(log_id, kept.found)
+            require_writable(log_id, kept.found.batches, kept.found.holes)
         except BaseException:
             await self.release(mine)
             raise

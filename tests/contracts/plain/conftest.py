@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import AsyncIterator, Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +125,6 @@ def _file(place: Path, _client: Any) -> Callable[..., Opened]:
 
 
 def _sqlite(place: Path, _client: Any) -> Callable[..., Opened]:
-    if find_spec("lousho_cli.stores.sqlite") is None:
-        pytest.skip("no SQLite store here yet")
     import lousho_cli
 
     def open_store(**options: Any) -> Opened:
