@@ -58,7 +58,7 @@ _HOME = {
     "MemoryStore": "lousho_cli.stores.memory",
     "memory_store": "lousho_cli.stores.memory",
     "ScriptedProvider": "lousho_cli.providers.scripted",
-    "OpenAIProvider": "lousho_cli.providers.openai",
+    "OpenAIProvider": "lousho_cli.providers.chat.provider",
     "create_agent": "lousho_cli.executor.create_agent",
     "DurableAgent": "lousho_cli.executor.create_agent",
     "AgentSession": "lousho_cli.executor.agent_sessions",

@@ -58,7 +58,7 @@ def _built(spec: ProviderSpec) -> Provider:
         from lousho_cli.providers.scripted import ScriptedProvider
 
         return ScriptedProvider(spec.turns, spec.model, spec.repeat_last)
-    from lousho_cli.providers.openai import OpenAIProvider
+    from lousho_cli.providers.chat.provider import OpenAIProvider
 
     options: dict[str, Any] = dict(spec.options)
     return OpenAIProvider(spec.model, base_url=spec.base_url, api_key_env=spec.api_key_env, **options)

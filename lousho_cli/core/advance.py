@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from lousho_cli.core.accumulator import Accumulator
-from lousho_cli.core.decide import AgentFacts, Effect, FinishCall, Live, RunCall, Write, decide
+from lousho_cli.core.decide import PAUSED, AgentFacts, Effect, FinishCall, Live, RunCall, Write, decide
 from lousho_cli.core.fold import apply_part
 from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
@@ -104,9 +104,9 @@ class _Groups:
         self._group += records
 
     def _is_checkpoint(self) -> bool:
-        """A turn that asks for tools, and a growth of the results that stand in order, are checkpoints."""
+        """A turn that asks for tools or only paused, and a growth of the results that stand in order, are checkpoints."""
         for record in self._group:
-            if type(record) is r.Turn and record.message.tool_calls:
+            if type(record) is r.Turn and (record.message.tool_calls or record.finish_reason == PAUSED):
                 return True
             if type(record) is r.ToolFinished and len(self.own.messages) > self._length:
                 return True

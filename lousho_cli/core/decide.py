@@ -5,7 +5,7 @@ process died, one a person just approved and one forked from another ask the sam
 and get the same answer.
 
     turn is open        each call in order: settle it, run it, ask its tool, or ask a person
-    answer, no calls    the run is finished
+    answer, no calls    the run is finished; one that only paused goes on with the next model call
     budget spent        the run is finished
     otherwise           call the model
     finished            rest, until the next input comes (``next_input``)
@@ -89,6 +89,9 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
     return _joined(session, agent, live) or _after_turn(session, agent, live)
 
 
+PAUSED = "pause"
+"""The finish reason of an answer that its server cut in two: it is sent back as it is, and the model goes on with it."""
+
 _ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded", "guardrail", "timeout"}
 
 
@@ -114,7 +117,7 @@ def _after_turn(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect
     if not session.messages:
         return (Rest(),)
     last = session.messages[-1]
-    if last.role == "assistant" and not last.tool_calls:
+    if last.role == "assistant" and not last.tool_calls and session.finish_reason != PAUSED:
         return (_finish(session, session.finish_reason),)
     if session.step >= agent.max_steps:
         return (_finish(session, "max-steps"),)
@@ -182,7 +185,8 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
 
 
 def _has_answer(session: Session) -> bool:
-    return session.turn is None and bool(session.messages) and session.messages[-1].role == "assistant"
+    last = session.messages[-1] if session.turn is None and session.messages else None
+    return last is not None and last.role == "assistant" and session.finish_reason != PAUSED
 
 
 def _late(session: Session, live: Live) -> bool:

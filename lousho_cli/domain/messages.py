@@ -57,9 +57,21 @@ class Reasoning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     redacted: str | None = None
 
 
+class Native(msgspec.Struct, frozen=True, gc=False):
+    """An answer as its wire wrote it, where our own fields do not hold all of it: the order of its parts, a server's own tools.
+
+    ``wire`` names the only wire it is ever sent back on; ``content`` is JSON text. Its calls, in order, are those of
+    ``Message.tool_calls``, which may have been given other ids; everything else in it is sent as it is.
+    """
+
+    wire: str
+    content: str
+
+
 class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One entry of a transcript.
 
+    ``native``: see ``Native``; who changes another field of a message leaves it out.
     ``metadata`` is never sent to a model. Two messages are the same input when their
     role, content and tool call id are equal (see ``core.recognise``).
     """
@@ -72,6 +84,7 @@ class Message(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     is_error: bool = False
     reasoning: tuple[Reasoning, ...] = ()
     metadata: dict[str, Any] | None = None
+    native: Native | None = None
 
     @property
     def text(self) -> str:

@@ -189,7 +189,7 @@ class Watch:
 
 def _with(message: Message, text: str, why: str, name: str) -> Message:
     """A message that says something else; what it was thought with would no longer fit it."""
-    return msgspec.structs.replace(message, content=text, reasoning=(), metadata={**(message.metadata or {}), why: name})
+    return msgspec.structs.replace(message, content=text, reasoning=(), native=None, metadata={**(message.metadata or {}), why: name})
 
 
 async def enter(watch: Watch, log: DrivenLog, happened: Sequence[r.Record], signal: AbortSignal) -> Sequence[r.Record]:

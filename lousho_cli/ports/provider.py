@@ -48,7 +48,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The whole answer; always the last event of a stream.
 
     Every call has an id that is unique in the message. ``finish_reason`` is one of stop, length,
-    tool_calls, content_filter, error, other; ``usage`` holds only what the server said.
+    tool_calls, content_filter, error, pause, other; pause: the server wants its answer back as it is, to
+    go on with it. ``usage`` holds only what the server said.
     """
 
     message: Message

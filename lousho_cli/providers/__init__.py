@@ -1,4 +1,4 @@
-"""Adapters that ask a model: ``scripted`` (no network) and ``openai`` (any chat-completions server).
+"""Adapters that ask a model: ``scripted`` (no network), and over HTTP ``chat``, ``responses`` and ``anthropic``.
 
-May import ``ports``, ``core``, ``domain`` and ``errors``. Each stands alone.
+``wire`` holds what those over HTTP share. May import ``ports``, ``core``, ``domain`` and ``errors``. Each stands alone.
 """

@@ -19,9 +19,9 @@ from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.errors import ConfigurationError, ProviderError
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, TextDelta
-from lousho_cli.providers.http_errors import cut_error, status_error
 from lousho_cli.providers.script import Entry, ScriptedError, read_script
 from lousho_cli.providers.script_match import holds
+from lousho_cli.providers.wire.errors import cut_error, status_error
 
 _PIECE_S = 0.1
 _FEWEST_PIECES = 4

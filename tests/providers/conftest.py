@@ -13,7 +13,7 @@ import pytest
 from lousho_cli.domain.messages import Message
 from lousho_cli.errors import ProviderError
 from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, TextDelta
-from lousho_cli.providers.openai import OpenAIProvider
+from lousho_cli.providers.chat.provider import OpenAIProvider
 
 
 @dataclass

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lousho_cli.domain.messages import Message, Reasoning, ToolCall
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.ports.provider import Answer
-from lousho_cli.providers.sse import EventReader
+from lousho_cli.providers.wire.sse import EventReader
 
 RECORDED = (Path(__file__).parent / "streams" / "two_calls.sse").read_bytes()
 

@@ -14,7 +14,7 @@ import pytest
 from lousho_cli.core.retry import retry_transient_errors
 from lousho_cli.errors import ProviderError
 from lousho_cli.ports.provider import ModelRequest, TextDelta
-from lousho_cli.providers.openai import OpenAIProvider
+from lousho_cli.providers.chat.provider import OpenAIProvider
 
 JSON = {"content-type": "application/json"}
 KEY = "sk-test-0123456789abcdefghij"

@@ -11,7 +11,7 @@ from llmock.scenarios import ToolCall as MockCall
 from lousho_cli.domain.messages import Message
 from lousho_cli.errors import ProviderError
 from lousho_cli.ports.provider import ModelRequest, TextDelta, ToolSpec
-from lousho_cli.providers.openai import OpenAIProvider
+from lousho_cli.providers.chat.provider import OpenAIProvider
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = (ToolSpec("forecast", "Forecast for a city", CITY), ToolSpec("trains", "Trains to a city", CITY))

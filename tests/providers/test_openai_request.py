@@ -13,8 +13,8 @@ import pytest
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Reasoning, TextPart, ToolCall
 from lousho_cli.errors import ConfigurationError, RangeError
 from lousho_cli.ports.provider import Answer, ModelRequest, ToolSpec
-from lousho_cli.providers.openai import OpenAIProvider
-from lousho_cli.providers.openai_request import endpoint
+from lousho_cli.providers.chat.provider import OpenAIProvider
+from lousho_cli.providers.chat.request import endpoint
 
 TRANSCRIPT = (
     Message(role="system", content="Be brief."),
@@ -224,8 +224,8 @@ async def test_one_connection_serves_several_calls(wire: Any) -> None:
 
 def test_importing_the_providers_loads_no_http_client() -> None:
     code = (
-        "import sys, lousho_cli.providers.openai, lousho_cli.providers.scripted, lousho_cli.core.retry as r\n"
-        "lousho_cli.providers.openai.OpenAIProvider('m'); lousho_cli.providers.scripted.ScriptedProvider(['x'])\n"
+        "import sys, lousho_cli.providers.chat.provider, lousho_cli.providers.scripted, lousho_cli.core.retry as r\n"
+        "lousho_cli.providers.chat.provider.OpenAIProvider('m'); lousho_cli.providers.scripted.ScriptedProvider(['x'])\n"
         "print([name for name in ('httpx', 'httpx_sse', 'pydantic') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from lousho_cli.core.retry import Failure
-from lousho_cli.providers.http_errors import failure_error, timeout_error, transport_error
+from lousho_cli.providers.wire.errors import failure_error, timeout_error, transport_error
 
 if TYPE_CHECKING:
     import httpx

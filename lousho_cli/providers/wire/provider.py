@@ -1,13 +1,18 @@
-"""Any chat-completions server, by its address, streamed. Asks once and never retries."""
+"""The loop that asks a model over HTTP, the same on every wire. Asks once and never retries.
+
+What is particular to a wire comes in as a ``Wire``: how a request is written, and a builder
+that folds the events of its answer. The loop knows only three kinds of answers: events, one
+JSON value of a server that does not stream, and what is neither.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, suppress
-from typing import Any, Literal
+from typing import Any, Protocol
 from uuid import uuid4
 
 import msgspec
@@ -15,8 +20,9 @@ import msgspec
 from lousho_cli.core.retry import Failure, parse_retry_after
 from lousho_cli.errors import ProviderError
 from lousho_cli.ports.clock import Clock
-from lousho_cli.ports.provider import ModelRequest, ProviderEvent, ReasoningDelta, TextDelta
-from lousho_cli.providers.http_errors import (
+from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, ReasoningDelta, TextDelta
+from lousho_cli.providers.wire.client import HttpClient, Reply
+from lousho_cli.providers.wire.errors import (
     body_message,
     error_of,
     failure_error,
@@ -25,57 +31,59 @@ from lousho_cli.providers.http_errors import (
     stream_error,
     without_secrets,
 )
-from lousho_cli.providers.http_stream import HttpClient, Reply, TimeLimits
-from lousho_cli.providers.openai_request import encode_request
-from lousho_cli.providers.openai_settings import Settings, settings_from
-from lousho_cli.providers.openai_stream import AnswerBuilder
-from lousho_cli.providers.sse import EventReader
+from lousho_cli.providers.wire.settings import Settings
+from lousho_cli.providers.wire.sse import EventReader
 
-Deltas = AsyncGenerator[TextDelta | ReasoningDelta, None]
+Delta = TextDelta | ReasoningDelta
+Deltas = AsyncGenerator[Delta, None]
 
 
-class OpenAIProvider:
-    """A chat-completions server.
+class AnswerBuilder(Protocol):
+    """Folds what a server sends into deltas and one answer. Each method may raise ``ProviderError``."""
 
-    Args:
-        model: what to ask for when the request names none.
-        base_url: up to and including its version (``http://127.0.0.1:11434/v1``); default: ``OPENAI_BASE_URL``,
-            else OpenAI's own.
-        api_key_env: the environment variable with the key, read at each call; empty for none. A server on
-            this machine needs no key.
-        headers: sent with each request.
-        extra_body: further fields of the request, such as ``temperature``.
-        empty_content: the content of an answer that is only tool calls, as sent back: None or ``""``.
-        connect_timeout_ms, first_byte_timeout_ms, idle_timeout_ms: to connect, until the first byte of
-            the answer, and between two pieces of it.
-        clock: for the distance of an HTTP date and for the ids of calls that came without; default: the system's.
+    @property
+    def partial(self) -> bool:
+        """Whether text, reasoning or a call has come."""
 
-    Raises:
-        ConfigurationError: a value that can not be used; ``field`` is ``provider.NAME``.
-        RangeError: a time limit below 1.
-    """
+    @property
+    def ended(self) -> bool:
+        """Whether the end mark has come: losing the connection now loses nothing of the answer."""
 
-    name = "openai"
+    @property
+    def closed(self) -> bool:
+        """Whether nothing that belongs to the answer can come any more."""
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        base_url: str | None = None,
-        api_key_env: str = "OPENAI_API_KEY",
-        headers: Mapping[str, str] | None = None,
-        extra_body: Mapping[str, Any] | None = None,
-        empty_content: Literal[""] | None = None,
-        connect_timeout_ms: int = 10_000,
-        first_byte_timeout_ms: int = 300_000,
-        idle_timeout_ms: int = 120_000,
-        clock: Clock | None = None,
-    ) -> None:
-        limits = TimeLimits(connect_timeout_ms, first_byte_timeout_ms, idle_timeout_ms)
-        self._settings: Settings = settings_from(base_url, api_key_env, headers or {}, extra_body or {}, empty_content, limits)
-        self._model = model
-        self._clock = clock
-        self._http = HttpClient(self._settings.where, limits, local=self._settings.local)
+    def event(self, name: str, value: Any) -> Iterator[Delta]:
+        """Takes one event of a stream; ``name`` is ``message`` where the server named none."""
+
+    def whole(self, value: Any) -> Iterator[Delta]:
+        """Takes the answer of a server that does not stream."""
+
+    def done(self) -> None:
+        """Takes ``[DONE]``."""
+
+    def answer(self) -> Answer:
+        """The whole answer. Refuses one that stopped before its end mark."""
+
+
+class Wire(Protocol):
+    """How one kind of server is spoken to."""
+
+    def encode(self, request: ModelRequest, model: str) -> bytes:
+        """The body of a request. The same transcript gives the same bytes, in every process."""
+
+    def builder(self, model: str, new_id: Any) -> AnswerBuilder:
+        """A builder for one answer. ``model`` stands in where the server names none; ``new_id`` gives ids to calls without one."""
+
+
+class WireProvider:
+    """A model behind an HTTP server. Its subclasses say what can be configured, and which wire it is."""
+
+    name = ""
+
+    def __init__(self, model: str | None, settings: Settings, wire: Wire, clock: Clock | None) -> None:
+        self._model, self._settings, self._wire, self._clock = model, settings, wire, clock
+        self._http = HttpClient(settings.where, settings.limits, local=settings.local)
 
     @property
     def model(self) -> str | None:
@@ -97,8 +105,8 @@ class OpenAIProvider:
             raise failure_error(Failure("bad-request", False), "no model is named, neither by the agent nor by its provider")
         settings = self._settings
         headers, secrets = settings.headers_now()
-        body = encode_request(request, model, settings.extra_body, settings.empty_content)
-        builder = AnswerBuilder(model, self._new_id)
+        body = self._wire.encode(request, model)
+        builder = self._wire.builder(model, self._new_id)
         try:
             async with self._http.post(settings.url, body, headers) as reply:
                 if reply.status != 200:
@@ -151,7 +159,7 @@ async def _whole(start: bytes, chunks: AsyncGenerator[bytes, None], builder: Ans
     """A server that does not stream: one JSON value, which is an end mark in itself."""
     rest = [chunk async for chunk in chunks]
     value = _parsed(b"".join((start, *rest)).decode("utf-8", "replace"), builder)
-    for delta in builder.chunk(value[0] if isinstance(value, list) and value else value):
+    for delta in builder.whole(value[0] if isinstance(value, list) and value else value):
         yield delta
     builder.done()
 
@@ -171,8 +179,11 @@ async def _events(start: bytes, chunks: AsyncGenerator[bytes, None], builder: An
             value = _parsed(event.data, builder)
             if event.event == "error":
                 raise stream_error(*(error_of(value) or ("", event.data)), partial=builder.partial)
-            for delta in builder.chunk(value):
+            for delta in builder.event(event.event, value):
                 yield delta
+        if builder.closed:
+            await _drain(chunks)
+            return
         if at_end:
             break
         try:

@@ -15,7 +15,7 @@ import msgspec
 
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Part, TextPart
 from lousho_cli.ports.provider import ModelRequest, ToolSpec
-from lousho_cli.providers.surrogates import whole
+from lousho_cli.providers.wire.surrogates import whole
 
 RESERVED = frozenset({"model", "messages", "tools", "stream", "stream_options"})
 """Keys of the body that the run itself fills in."""

@@ -13,9 +13,9 @@ from typing import Any
 from lousho_cli.domain.messages import Message, Reasoning
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.ports.provider import Answer, ReasoningDelta, TextDelta
-from lousho_cli.providers.http_errors import cut_error, error_of, malformed_error, stream_error
-from lousho_cli.providers.openai_calls import CallFragments
-from lousho_cli.providers.surrogates import Joiner
+from lousho_cli.providers.chat.calls import CallFragments
+from lousho_cli.providers.wire.errors import cut_error, error_of, malformed_error, stream_error
+from lousho_cli.providers.wire.surrogates import Joiner
 
 _FINISH = {
     "stop": "stop",
@@ -31,7 +31,7 @@ _FINISH = {
 }
 
 
-class AnswerBuilder:
+class ChatBuilder:
     """Chunks in, deltas out, and the answer at the end.
 
     model: the name to report when the server tells none. new_id: for calls that came without an id.
@@ -58,11 +58,20 @@ class AnswerBuilder:
         """Whether the end mark has come: a finish reason, or ``[DONE]``."""
         return self._done or self._finish is not None
 
+    @property
+    def closed(self) -> bool:
+        """Whether ``[DONE]`` has come: usage may stand behind a finish reason."""
+        return self._done
+
     def done(self) -> None:
         """Takes ``[DONE]``."""
         self._done = True
 
-    def chunk(self, chunk: Any) -> Iterator[TextDelta | ReasoningDelta]:
+    def event(self, name: str, value: Any) -> Iterator[TextDelta | ReasoningDelta]:
+        """Takes one event, whatever its name."""
+        return self.whole(value)
+
+    def whole(self, chunk: Any) -> Iterator[TextDelta | ReasoningDelta]:
         """Takes one chunk, or a whole answer of a server that does not stream.
 
         Raises:

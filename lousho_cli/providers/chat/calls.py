@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lousho_cli.domain.messages import ToolCall
-from lousho_cli.providers.surrogates import whole
+from lousho_cli.providers.wire.surrogates import whole
 
 
 class _Call:

@@ -1,0 +1,1 @@
+"""Chat completions: OpenAI's own, and every server that imitates them."""
