@@ -38,7 +38,7 @@ def cut(body: bytes, places: list[int]) -> list[bytes]:
 
 def data_of(pieces: list[bytes]) -> list[str]:
     reader = EventReader()
-    return [event.data for piece in pieces for event in reader.feed(piece)] + [event.data for event in reader.end()]
+    return [event.data.decode() for piece in pieces for event in reader.feed(piece)] + [event.data.decode() for event in reader.end()]
 
 
 @given(st.lists(st.integers(0, len(RECORDED)), max_size=60), st.sampled_from([b"\n", b"\r\n", b"\r"]))

@@ -226,6 +226,6 @@ def test_importing_the_providers_loads_no_http_client() -> None:
     code = (
         "import sys, lousho_cli.providers.chat.provider, lousho_cli.providers.scripted, lousho_cli.core.retry as r\n"
         "lousho_cli.providers.chat.provider.OpenAIProvider('m'); lousho_cli.providers.scripted.ScriptedProvider(['x'])\n"
-        "print([name for name in ('httpx', 'httpx_sse', 'pydantic') if name in sys.modules])"
+        "print([name for name in ('httpx', 'pydantic') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -36,6 +36,8 @@ from lousho_cli.providers.wire.sse import EventReader
 
 Delta = TextDelta | ReasoningDelta
 Deltas = AsyncGenerator[Delta, None]
+_MARK = 32  # bytes: what ``[DONE]`` with blanks around it may take
+_decode = msgspec.json.Decoder().decode
 
 
 class AnswerBuilder(Protocol):
@@ -54,7 +56,7 @@ class AnswerBuilder(Protocol):
         """Whether nothing that belongs to the answer can come any more."""
 
     def event(self, name: str, value: Any) -> Iterator[Delta]:
-        """Takes one event of a stream; ``name`` is ``message`` where the server named none."""
+        """Takes one event of a stream; ``name`` is empty where the server gave none."""
 
     def whole(self, value: Any) -> Iterator[Delta]:
         """Takes the answer of a server that does not stream."""
@@ -158,7 +160,7 @@ async def _read(reply: Reply, builder: AnswerBuilder) -> Deltas:
 async def _whole(start: bytes, chunks: AsyncGenerator[bytes, None], builder: AnswerBuilder) -> Deltas:
     """A server that does not stream: one JSON value, which is an end mark in itself."""
     rest = [chunk async for chunk in chunks]
-    value = _parsed(b"".join((start, *rest)).decode("utf-8", "replace"), builder)
+    value = _parsed(b"".join((start, *rest)), builder)
     for delta in builder.whole(value[0] if isinstance(value, list) and value else value):
         yield delta
     builder.done()
@@ -168,18 +170,18 @@ async def _events(start: bytes, chunks: AsyncGenerator[bytes, None], builder: An
     reader = EventReader()
     events, at_end, seen = reader.feed(start), False, False
     while True:
-        for event in events:
+        for name, data in events:
             seen = True
-            if event.data.strip() == "[DONE]":
+            if data == b"[DONE]" or (len(data) < _MARK and data.strip() == b"[DONE]"):
                 builder.done()
                 await _drain(chunks)
                 return
-            if at_end and not _is_json(event.data):
+            if at_end and not _is_json(data):
                 return  # the connection was cut in the middle of an event
-            value = _parsed(event.data, builder)
-            if event.event == "error":
-                raise stream_error(*(error_of(value) or ("", event.data)), partial=builder.partial)
-            for delta in builder.event(event.event, value):
+            value = _parsed(data, builder)
+            if name == "error":
+                raise stream_error(*(error_of(value) or ("", str(value))), partial=builder.partial)
+            for delta in builder.event(name, value):
                 yield delta
         if builder.closed:
             await _drain(chunks)
@@ -202,24 +204,24 @@ async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
                 continue
 
 
-def _is_json(text: str) -> bool:
+def _is_json(data: bytes) -> bool:
     try:
-        _loads(text)
+        _loads(data)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def _parsed(text: str, builder: AnswerBuilder) -> Any:
+def _parsed(data: bytes, builder: AnswerBuilder) -> Any:
     try:
-        return _loads(text)
+        return _loads(data)
     except (ValueError, RecursionError):
         raise malformed_error("a part of it is not JSON", partial=builder.partial) from None
 
 
-def _loads(text: str) -> Any:
+def _loads(data: bytes) -> Any:
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         # Slower, but takes what servers send: control characters as they are, and half a character by itself.
-        return json.loads(text, strict=False)
+        return json.loads(data.decode("utf-8", "replace"), strict=False)
