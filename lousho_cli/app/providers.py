@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import msgspec
 
-from lousho_cli.app.agent_files import PRESETS
 from lousho_cli.app.agent_spec import AgentFile, ProviderSpec
+from lousho_cli.app.provider_types import NAMES, TYPES, address_of
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.provider import Provider
@@ -35,13 +35,13 @@ def build_provider(file: AgentFile, model: str | None = None) -> Provider:
 
 def _chosen(spec: ProviderSpec, model: str) -> ProviderSpec:
     """The spec with another model. Of the file's own provider the address, the key and the rest stay."""
-    kind, slash, name = model.partition("/")
-    kinds = get_args(get_type_hints(ProviderSpec)["type"])
-    if not slash or kind not in kinds:
-        if slash and spec.type not in ("openrouter", "openai"):  # their models may have a slash in their own names
-            near = nearest(kind, kinds)
-            told = f"Did you mean {near}?" if near else f"Known are {', '.join(kinds)}."
-            raise ConfigurationError(f"there is no provider {kind!r}", field="model", hint=told)
+    word, slash, name = model.partition("/")
+    kind = next((known for known in NAMES if slash and known == word), None)
+    if kind is None:
+        if slash and not TYPES[spec.type].slashes:
+            near = nearest(word, NAMES)
+            told = f"Did you mean {near}?" if near else f"Known are {', '.join(NAMES)}."
+            raise ConfigurationError(f"there is no provider {word!r}", field="model", hint=told)
         kind, name = spec.type, model
     if not name:
         raise ConfigurationError(f"{model!r} names no model", field="model", hint="Write it as provider/model.")
@@ -49,16 +49,25 @@ def _chosen(spec: ProviderSpec, model: str) -> ProviderSpec:
         return msgspec.structs.replace(spec, model=name)
     if kind == "scripted":
         raise ConfigurationError("a scripted model needs its turns in the agent file", field="model")
-    base_url, key = PRESETS[kind]
-    return msgspec.convert({"type": kind, "model": name, "base_url": base_url, "api_key_env": key}, ProviderSpec)
+    return ProviderSpec(kind, name, base_url=TYPES[kind].base_url, api_key_env=TYPES[kind].keys)
 
 
 def _built(spec: ProviderSpec) -> Provider:
-    if spec.type == "scripted":
+    """The provider. Each wire is imported where it is asked for: a scripted run needs none of them."""
+    wire = TYPES[spec.type].wire
+    if wire == "script":
         from lousho_cli.providers.scripted import ScriptedProvider
 
         return ScriptedProvider(spec.turns, spec.model, spec.repeat_last)
+    options: dict[str, Any] = {"base_url": address_of(spec.type, spec.base_url), "api_key_env": spec.api_key_env, **spec.options}
+    if wire == "anthropic":
+        from lousho_cli.providers.anthropic.provider import AnthropicProvider
+
+        return AnthropicProvider(spec.model, **options)
+    if wire == "responses":
+        from lousho_cli.providers.responses.provider import OpenAIResponsesProvider
+
+        return OpenAIResponsesProvider(spec.model, **options)
     from lousho_cli.providers.chat.provider import OpenAIProvider
 
-    options: dict[str, Any] = dict(spec.options)
-    return OpenAIProvider(spec.model, base_url=spec.base_url, api_key_env=spec.api_key_env, **options)
+    return OpenAIProvider(spec.model, dialect=spec.type, **options)

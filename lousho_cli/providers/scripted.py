@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from lousho_cli.core.retry import parse_retry_after
+from lousho_cli.core.retry_after import parse_retry_after
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.errors import ConfigurationError, ProviderError
 from lousho_cli.ports.clock import Clock

@@ -54,7 +54,11 @@ class PlayServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.root}/v1"
+
+    @property
+    def root(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     async def start(self) -> PlayServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)

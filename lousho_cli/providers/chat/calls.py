@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.providers.chat.extras import signatures_in
 from lousho_cli.providers.wire.surrogates import whole
 
 
 class _Call:
     """A call so far. ``batch`` is the number of the delta list that last added to it."""
 
-    __slots__ = ("batch", "id", "index", "name", "pieces")
+    __slots__ = ("batch", "extra", "id", "index", "name", "pieces")
 
     def __init__(self, index: int | None, call_id: str, batch: int) -> None:
         self.index, self.id, self.batch = index, call_id, batch
         self.name = ""
+        self.extra: dict[str, Any] = {}
         self.pieces: list[str] = []
 
     @property
@@ -80,6 +82,8 @@ class CallFragments:
             call.name += name
         if arguments:
             call.pieces.append(arguments)
+        if "extra_content" in fragment:
+            call.extra |= signatures_in(fragment["extra_content"])
 
     def _owner(self, index: int | None, call_id: str, name: str) -> _Call | None:
         """The call a fragment belongs to; None for a new one."""
@@ -111,6 +115,10 @@ class CallFragments:
             arguments = whole(call.arguments)
             calls.append(ToolCall(id=call_id, name=whole(call.name), arguments=arguments if arguments.strip() else "{}"))
         return tuple(calls)
+
+    def extras(self) -> tuple[dict[str, Any], ...]:
+        """What each call had besides, to be sent back; nothing where none had anything."""
+        return tuple(call.extra for call in self._calls) if any(call.extra for call in self._calls) else ()
 
 
 def _unique(call_id: str, taken: set[str]) -> str:

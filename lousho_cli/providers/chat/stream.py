@@ -1,19 +1,22 @@
 """The chunks of a chat-completions stream, folded into deltas and one answer.
 
-Takes what servers really send: usage in a chunk without choices or not at all, null where text
-should be, reasoning under two names, a finish reason that lies, an error in the middle of a
-success. What is no whole answer becomes an error, never an answer.
+Takes what servers really send: usage in a chunk without choices, in a choice or not at all, null where
+text should be, reasoning under several names, a finish reason that lies, an error in the middle of a success. What is
+no whole answer becomes an error, never an answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lousho_cli.domain.messages import Message, Reasoning
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.ports.provider import Answer, ReasoningDelta, TextDelta
 from lousho_cli.providers.chat.calls import CallFragments
+from lousho_cli.providers.chat.dialects import PLAIN, Dialect
+from lousho_cli.providers.chat.extras import THINKING, Details, Extras, kept, signatures_in
+from lousho_cli.providers.chat.usage import usage_of
 from lousho_cli.providers.wire.errors import cut_error, error_of, malformed_error, stream_error
 from lousho_cli.providers.wire.surrogates import Joiner
 
@@ -24,22 +27,39 @@ _FINISH = {
     "tool_calls": "tool_calls",
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
     "content_filter": "content_filter",
+    "safety": "content_filter",
+    "sensitive": "content_filter",
 }
+
+_BROKEN_OFF = {
+    "error": ("error", "the model ended with an error"),
+    "abort": ("error", "the server gave the request up"),
+    "network_error": ("error", "the server lost the model"),
+    "insufficient_system_resource": ("overloaded_error", "the server has no resources left to go on"),
+    "malformed_function_call": ("tool_use_failed", "the model wrote a call that its server could not read"),
+}
+"""Reasons to end that are none: code and text of the error that they are."""
 
 
 class ChatBuilder:
     """Chunks in, deltas out, and the answer at the end.
 
-    model: the name to report when the server tells none. new_id: for calls that came without an id.
+    model: the name to report when the server tells none. new_id: for calls that came without an id. wire: the name
+    under which what only this server understands is kept. dialect: what it takes back.
     """
 
-    def __init__(self, model: str, new_id: Callable[[], str]) -> None:
+    def __init__(self, model: str, new_id: Callable[[], str], wire: str = "chat", dialect: Dialect = PLAIN) -> None:
         self._model = model
         self._new_id = new_id
+        self._wire, self._dialect, self._field = wire, dialect, ""
+        self._details = Details()
+        self._extra: dict[str, Any] = {}
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._text_joiner, self._reasoning_joiner = Joiner(), Joiner()
@@ -77,39 +97,47 @@ class ChatBuilder:
         Raises:
             ProviderError: it is an error object, or nothing that can be read.
         """
-        if not isinstance(chunk, Mapping):
+        if not isinstance(chunk, dict):
             raise malformed_error("an event that is no object", partial=self.partial)
         choice = self._choice(chunk)
-        self._refuse_errors(chunk, choice)
+        groq = chunk.get("x_groq")
+        if "error" in chunk or "error" in choice or groq or "choices" not in chunk:
+            self._refuse_errors(chunk, choice, groq)
         if isinstance(chunk.get("model"), str) and chunk["model"]:
             self._model = chunk["model"]
-        self._usage = _usage_of(chunk) or self._usage
+        if "usage" in chunk or "usage" in choice or groq:
+            self._usage = usage_of(chunk, choice, groq) or self._usage
         delta = choice.get("delta")
-        if not isinstance(delta, Mapping):
+        if not isinstance(delta, dict):
             # A whole message after deltas is what they said once more.
             delta = choice.get("message") if not self.partial else None
-        if isinstance(delta, Mapping):
+        if isinstance(delta, dict):
             yield from self._delta(delta)
         if isinstance(choice.get("finish_reason"), str) and choice["finish_reason"]:
             self._finish = choice["finish_reason"]
 
-    def _choice(self, chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _choice(self, chunk: dict[str, Any]) -> dict[str, Any]:
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, Mapping) and not choice.get("index"):
+            if isinstance(choice, dict) and not choice.get("index"):
                 return choice
         return {}
 
-    def _refuse_errors(self, chunk: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-        for place in (chunk, choice):
-            found = error_of({"error": place.get("error")})
-            if found is not None:
+    def _refuse_errors(self, chunk: dict[str, Any], choice: dict[str, Any], groq: Any) -> None:
+        for place in (chunk, choice, groq):
+            if isinstance(place, dict) and place.get("error") and (found := error_of({"error": place["error"]})):
                 raise stream_error(*found, partial=self.partial)
         if "choices" not in chunk and (found := error_of(chunk)) is not None:
             raise stream_error(*found, partial=self.partial)
 
-    def _delta(self, delta: Mapping[str, Any]) -> Iterator[TextDelta | ReasoningDelta]:
-        text, thought = _pieces(delta)
+    def _delta(self, delta: dict[str, Any]) -> Iterator[TextDelta | ReasoningDelta]:
+        text, thought, field = _pieces(delta)
+        if "reasoning_details" in delta and isinstance(delta["reasoning_details"], list):
+            shown = self._details.add(delta["reasoning_details"])
+            thought = thought or shown
+        if "extra_content" in delta:
+            self._extra |= signatures_in(delta["extra_content"])
+        self._field = self._field or field
         if thought and (thought := self._reasoning_joiner.push(thought)):
             self._reasoning.append(thought)
             yield ReasoningDelta(thought)
@@ -130,8 +158,9 @@ class ChatBuilder:
             raise cut_error(partial=self.partial)
         if self._finish is None and not self.partial:
             raise malformed_error("it is empty")
-        if self._finish == "error":
-            raise stream_error("error", "the model ended with an error", partial=self.partial)
+        said = (self._finish or "stop").lower()
+        if (broken := _BROKEN_OFF.get(said.rpartition(" ")[2])) is not None:
+            raise stream_error(*broken, partial=self.partial)
         try:
             calls = self._calls.whole(self._new_id)
         except ValueError as error:
@@ -142,61 +171,43 @@ class ChatBuilder:
             content="".join(self._text),
             tool_calls=calls,
             reasoning=(Reasoning(text=reasoning),) if reasoning else (),
+            native=kept(self._extras(), self._wire),
         )
-        return Answer(message=message, finish_reason=_finish_reason(self._finish, bool(calls)), usage=self._usage, model=self._model)
+        return Answer(message=message, finish_reason=_finish_reason(said, bool(calls)), usage=self._usage, model=self._model)
+
+    def _extras(self) -> Extras:
+        known = not self._dialect.echo or self._field == self._dialect.reasoning
+        return Extras("" if known else self._field, self._details.whole(), self._extra, self._calls.extras())
 
 
-def _finish_reason(said: str | None, calls: bool) -> str:
+def _finish_reason(said: str, calls: bool) -> str:
     """The server's word, except that it is about calls exactly when there are calls."""
-    reason = _FINISH.get(said or "stop", "other")
+    reason = _FINISH.get(said, "other")
     if calls:
         return "tool_calls" if reason in ("stop", "other") else reason
     return "stop" if reason == "tool_calls" else reason
 
 
-def _pieces(delta: Mapping[str, Any]) -> tuple[str, str]:
-    """Text and reasoning of a delta."""
+def _pieces(delta: dict[str, Any]) -> tuple[str, str, str]:
+    """Text and reasoning of a delta, and the field in which reasoning stood."""
     content = delta.get("content")
-    thought = delta.get("reasoning_content") or delta.get("reasoning")
-    thought = thought if isinstance(thought, str) else ""
+    field = "reasoning_content" if delta.get("reasoning_content") else "reasoning"
+    thought = delta.get(field)
+    if not thought or not isinstance(thought, str):
+        thought = field = ""
     if isinstance(content, list):
-        return _part_text(content, "text"), thought + _part_text(content, "thinking")
+        inside = _part_text(content, "thinking")
+        return _part_text(content, "text"), thought + inside, field or (THINKING if inside else "")
     text = content if isinstance(content, str) else ""
     refusal = delta.get("refusal")
-    return text + (refusal if isinstance(refusal, str) else ""), thought
+    return text + (refusal if isinstance(refusal, str) else ""), thought, field
 
 
 def _part_text(parts: list[Any], kind: str) -> str:
     """The joined text of the parts of one kind; a thinking part holds a list of text parts, or text."""
     texts = []
     for part in parts:
-        if isinstance(part, Mapping) and part.get("type") == kind:
+        if isinstance(part, dict) and part.get("type") == kind:
             value = part.get(kind)
             texts.append(_part_text(value, "text") if isinstance(value, list) else str(value or ""))
     return "".join(texts)
-
-
-def _usage_of(chunk: Mapping[str, Any]) -> CallUsage | None:
-    """What a chunk says about tokens; None when it says nothing."""
-    usage = chunk.get("usage")
-    if not isinstance(usage, Mapping):
-        extra = chunk.get("x_groq")
-        usage = extra.get("usage") if isinstance(extra, Mapping) else None
-    if not isinstance(usage, Mapping):
-        return None
-    prompt, completion = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = _count(prompt, "cached_tokens")
-    cost = usage.get("cost")
-    found = CallUsage(
-        input_tokens=_count(usage, "prompt_tokens"),
-        output_tokens=_count(usage, "completion_tokens"),
-        cached_input_tokens=_count(usage, "prompt_cache_hit_tokens") if cached is None else cached,
-        reasoning_tokens=_count(completion, "reasoning_tokens"),
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
-    )
-    return None if found == CallUsage() else found
-
-
-def _count(source: Any, key: str) -> int | None:
-    value = source.get(key) if isinstance(source, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

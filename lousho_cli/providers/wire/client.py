@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from lousho_cli.core.retry import Failure
-from lousho_cli.providers.wire.errors import failure_error, timeout_error, transport_error
+from lousho_cli.providers.wire.errors import timeout_error, transport_error
+from lousho_cli.providers.wire.route import Route
 
 if TYPE_CHECKING:
     import httpx
@@ -95,10 +95,10 @@ class Reply:
 
 
 class HttpClient:
-    """Posts to one server. ``where`` names it in errors, without secrets; a local one is asked directly, past any proxy."""
+    """Posts to one server. ``where`` names it in errors, without secrets; ``route`` is the way to it."""
 
-    def __init__(self, where: str, limits: TimeLimits, *, local: bool) -> None:
-        self._where, self._limits, self._local = where, limits, local
+    def __init__(self, where: str, limits: TimeLimits, route: Route) -> None:
+        self._where, self._limits, self._route = where, limits, route
         self._client: httpx.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -120,7 +120,7 @@ class HttpClient:
         except TimeoutError:
             raise timeout_error(f"no answer from {self._where}") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise transport_error(error, self._where, partial=False) from None
+            raise transport_error(error, self._where + self._route.through, partial=False) from None
         try:
             yield Reply(response, self._where, self._limits, first_byte_by)
         finally:
@@ -136,15 +136,7 @@ class HttpClient:
         import httpx
 
         timeout = httpx.Timeout(None, connect=self._limits.connect_ms / 1000)
-        try:
-            # Plain HTTP on this machine has nothing to verify; reading the certificates would cost 15 ms.
-            verify = not (self._local and self._where.startswith("http://"))
-            return httpx.AsyncClient(timeout=timeout, trust_env=not self._local, verify=verify)
-        except (OSError, ValueError, ImportError) as error:
-            raise failure_error(
-                Failure("bad-request", False),
-                f"the proxy or certificate settings of the environment can not be used ({type(error).__name__})",
-            ) from None
+        return self._route.client(timeout, encrypted=self._where.startswith("https:"))
 
     async def aclose(self) -> None:
         """Closes the connections. Safe to call twice; the next call opens new ones."""

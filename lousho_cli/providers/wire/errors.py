@@ -1,19 +1,26 @@
 """Failed HTTP calls as ``ProviderError``: from a status, from an error object, from a broken connection.
 
 Statuses and bodies come in as plain values, so the scripted provider raises exactly what a
-server's answer would. No message holds more than 500 characters of what a server said.
+server's answer would. No message holds more than 500 characters of what a server said, nor
+anything that looks like a key.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
 
-from lousho_cli.core.retry import Failure, classify
+from lousho_cli.core.failures import Failure, classify
+from lousho_cli.core.redaction import without_keys
+from lousho_cli.core.retry_after import parse_retry_after, rate_limit_reset, wait_in_body
 from lousho_cli.errors import ProviderError
+from lousho_cli.providers.wire.error_bodies import body_message, body_value, error_of
 
 if TYPE_CHECKING:
     import httpx
+
+__all__ = ["body_message", "error_of"]
 
 MAX_MESSAGE = 500
 
@@ -23,6 +30,7 @@ _HINTS = {
     "context-length-exceeded": "Use a model with a larger context, or fork from an earlier step.",
     "auth-failure": "Check the key in the environment, and what it may use.",
     "bad-request": "Check base_url and the model's name.",
+    "refused": "Say it in other words, or use another model.",
     "network": "Check the connection and base_url, then resume.",
     "timeout": "Resume, or allow more time.",
 }
@@ -31,10 +39,11 @@ _HINTS = {
 def failure_error(failure: Failure, detail: str, *, retry_after_ms: int | None = None, partial: bool = False) -> ProviderError:
     """The error of a known kind of failure; its hint names the wait a server asked for."""
     hint = _HINTS.get(failure.category, "")
-    if retry_after_ms is not None:
+    if retry_after_ms is not None and failure.retryable:
         hint = f"The server asks to wait {retry_after_ms / 1000:g} s."
+    detail = shortened(without_keys(detail))
     return ProviderError(
-        shortened(detail), category=failure.category, retryable=failure.retryable, retry_after_ms=retry_after_ms, partial=partial, hint=hint
+        detail, category=failure.category, retryable=failure.retryable, retry_after_ms=retry_after_ms, partial=partial, hint=hint
     )
 
 
@@ -44,9 +53,23 @@ def status_error(status: int, message: str, *, code: str = "", retry_after_ms: i
     return failure_error(classify(status, code, message), f"the model server answered {status}{said}", retry_after_ms=retry_after_ms)
 
 
+def refused(status: int, headers: Mapping[str, str], body: bytes, now_ms: int) -> ProviderError:
+    """The error of an HTTP answer that is no success, with the wait that its headers or its body ask for."""
+    code, message = body_message(body)
+    if 300 <= status < 400:
+        message = "it redirects to another address, where the key is not sent"
+    wait = parse_retry_after(headers, now_ms)
+    if wait is None:
+        wait = wait_in_body(body_value(body), now_ms)
+    if wait is None and classify(status, code, message).category == "rate-limit":
+        wait = rate_limit_reset(headers, now_ms)
+    return status_error(status, message, code=code, retry_after_ms=wait)
+
+
 def stream_error(code: str, message: str, *, partial: bool) -> ProviderError:
     """The error a server reported inside an answer that had begun as a success."""
-    return failure_error(classify(None, code, message), f"the model server broke off with an error: {message or code}", partial=partial)
+    said = f"{message} ({code})" if message and code and code not in message else message or code
+    return failure_error(classify(None, code, message), f"the model server broke off with an error: {said}", partial=partial)
 
 
 def cut_error(*, partial: bool, why: str = "") -> ProviderError:
@@ -83,53 +106,19 @@ def transport_error(error: httpx.HTTPError | httpx.InvalidURL, where: str, *, pa
     return failure_error(Failure("bad-request", False), detail, partial=partial)
 
 
-def error_of(value: Any) -> tuple[str, str] | None:
-    """Code (with its type, if both are given) and message of an error object as servers send it; None when there is none.
-
-    Known shapes: ``{"error": {"code", "type", "message"}}``, ``{"error": "text"}``, ``{"detail": …}``,
-    ``{"message": "text"}``, and a list that holds one of them.
-    """
-    if isinstance(value, list):
-        return error_of(value[0]) if value else None
-    if not isinstance(value, dict):
-        return None
-    inner = value.get("error") or value.get("detail")
-    if not inner and isinstance(value.get("message"), str):
-        inner = value
-    if not inner:
-        return None
-    if not isinstance(inner, dict):
-        return "", inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
-    kinds = [str(kind) for kind in (inner.get("code"), inner.get("type")) if kind]
-    message = str(inner.get("message") or inner.get("detail") or "")
-    if inner.get("failed_generation"):
-        message = f"{message} The model wrote: {inner['failed_generation']}"
-    return " ".join(dict.fromkeys(kinds)), message
-
-
-def body_message(body: bytes) -> tuple[str, str]:
-    """Code and message of the body of a failed answer. Of a page or other text only its kind is told."""
-    text = body.decode("utf-8", "replace").strip()
-    try:
-        return error_of(json.loads(text)) or ("", "")
-    except (ValueError, RecursionError):
-        if text[:1] == "<":
-            return "", "an HTML page instead of JSON"
-        return "", text.splitlines()[0][:200] if text else ""
-
-
 def shortened(text: str, limit: int = MAX_MESSAGE) -> str:
     """At most ``limit`` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def without_secrets(error: ProviderError, secrets: tuple[str, ...]) -> ProviderError:
-    """The same error with each secret blotted out, also one that the end of a shortened text cut in two."""
+    """The same error with each secret blotted out, as it is or as in an address, and one that the end of a shortened text cut in two."""
     detail = error.detail
     for secret in secrets:
-        detail = detail.replace(secret, "[key]")
-        cut = next((size for size in range(len(secret) - 1, 3, -1) if detail.endswith(secret[:size] + "…")), 0)
-        if cut:
-            detail = detail[: -cut - 1] + "[key]…"
+        for form in sorted({secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}, key=len, reverse=True):
+            detail = detail.replace(form, "[key]")
+            cut = next((size for size in range(len(form) - 1, 3, -1) if detail.endswith(form[:size] + "…")), 0)
+            if cut:
+                detail = detail[: -cut - 1] + "[key]…"
     error.detail, error.args = detail, (detail,)
     return error

@@ -17,17 +17,16 @@ from uuid import uuid4
 
 import msgspec
 
-from lousho_cli.core.retry import Failure, parse_retry_after
+from lousho_cli.core.failures import Failure
 from lousho_cli.errors import ProviderError
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, ReasoningDelta, TextDelta
 from lousho_cli.providers.wire.client import HttpClient, Reply
 from lousho_cli.providers.wire.errors import (
-    body_message,
     error_of,
     failure_error,
     malformed_error,
-    status_error,
+    refused,
     stream_error,
     without_secrets,
 )
@@ -85,7 +84,7 @@ class WireProvider:
 
     def __init__(self, model: str | None, settings: Settings, wire: Wire, clock: Clock | None) -> None:
         self._model, self._settings, self._wire, self._clock = model, settings, wire, clock
-        self._http = HttpClient(settings.where, settings.limits, local=settings.local)
+        self._http = HttpClient(settings.where, settings.limits, settings.route)
 
     @property
     def model(self) -> str | None:
@@ -95,6 +94,10 @@ class WireProvider:
     def address(self) -> str:
         """The server's address, without user, password or query."""
         return self._settings.where
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Asks once: deltas as they come, then exactly one ``Answer``.
@@ -106,7 +109,7 @@ class WireProvider:
         if not model:
             raise failure_error(Failure("bad-request", False), "no model is named, neither by the agent nor by its provider")
         settings = self._settings
-        headers, secrets = settings.headers_now()
+        headers, secrets = await settings.headers_now()
         body = self._wire.encode(request, model)
         builder = self._wire.builder(model, self._new_id)
         try:
@@ -126,10 +129,7 @@ class WireProvider:
         await self._http.aclose()
 
     async def _refusal(self, reply: Reply) -> ProviderError:
-        code, message = body_message(await reply.error_body())
-        if 300 <= reply.status < 400:
-            message = "it redirects to another address, where the key is not sent"
-        return status_error(reply.status, message, code=code, retry_after_ms=parse_retry_after(reply.headers, self._now_ms()))
+        return refused(reply.status, reply.headers, await reply.error_body(), self._now_ms())
 
     def _now_ms(self) -> int:
         return self._clock.now_ms() if self._clock else time.time_ns() // 1_000_000
