@@ -1,0 +1,91 @@
+"""Secrets taken out of text before it is stored. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lousho_cli.domain.plain import text_of
+from lousho_cli.errors import HookError
+
+Redact = Callable[[str], str]
+"""Text in, the same text without secrets out."""
+
+MARK = "[REDACTED]"
+
+_SECRETS = re.compile(
+    r"sk-ant-[\w-]{4,}"
+    r"|(?<![A-Za-z0-9])sk-[\w-]{8,}"
+    r"|(?i:(?<![A-Za-z0-9])bearer)\s+[\w.~+/=-]{6,}"
+    r"|AIza[\w-]{20,}"
+    r"|(?<![A-Za-z0-9])gh[osp]_[A-Za-z0-9]{16,}"
+    r"|github_pat_\w{16,}"
+    r"|(?<![A-Za-z0-9])AKIA[0-9A-Z]{12,}",
+    re.ASCII,
+)
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\\.', re.DOTALL)
+"""A JSON text inside a text. An escape outside of one is passed over, so that no quote is looked at twice."""
+
+
+def redactor(own: Redact | None = None) -> Redact:
+    """What takes keys of the known kinds out of a text, then whatever ``own`` knows of besides.
+
+    JSON inside a text is looked at as it is read: a key that is written with escapes is found, too.
+
+    Raises, when it is used:
+        HookError: ``own`` raised, or gave no text.
+    """
+
+    def redact(text: str) -> str:
+        clean = _SECRETS.sub(MARK, text_of(text))
+        if own is not None:
+            clean = _asked(own, clean)
+        return _LITERAL.sub(literal, clean) if "\\" in clean else clean
+
+    def literal(found: re.Match[str]) -> str:
+        written = found.group()
+        if "\\" not in written or not written.startswith('"'):
+            return written
+        try:
+            read = json.loads(written, strict=False)
+        except ValueError:
+            return written
+        clean = redact(read)
+        return written if clean == text_of(read) else json.dumps(clean, ensure_ascii=False)
+
+    return redact
+
+
+def _asked(own: Redact, text: str) -> str:
+    try:
+        clean = own(text)
+    except Exception as error:
+        raise HookError("redact", f"failed: {type(error).__name__}") from error  # its message may hold what it was given
+    if not isinstance(clean, str):
+        raise HookError("redact", f"gave a {type(clean).__name__} in place of a text")
+    return text_of(clean)
+
+
+def redacted(value: Any, redact: Redact) -> Any:
+    """JSON data with every text in it redacted, keys included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(key): redacted(item, redact) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redacted(item, redact) for item in value]
+    return value
+
+
+def pieces_of(pieces: list[str], redact: Redact) -> list[str]:
+    """A text that came in pieces, redacted as a whole, in as many pieces.
+
+    Where there was a secret in it the whole text stands in the first piece: cut as it came, two pieces could tell it together.
+    """
+    whole = "".join(pieces)
+    clean = redact(whole)
+    if clean == whole:
+        return pieces
+    return [clean, *("" for _ in pieces[1:])]

@@ -1,0 +1,160 @@
+"""No secret touches the disk, in whatever form the model, a tool or a person writes it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lousho_cli import HookError, ProviderError, cassette
+from lousho_cli.domain.messages import Message, Native, Reasoning, ToolCall
+from lousho_cli.evals.normalise import normalised_text
+from lousho_cli.evals.redact import redactor
+from lousho_cli.ports.provider import Answer, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
+
+SECRETS = {
+    "anthropic": "sk-ant-api03-" + "Ab1_" * 6,
+    "openai": "sk-proj-" + "Zz9-" * 6,
+    "bearer": "Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc_def-ghi",
+    "google": "AIzaSy" + "D4e" * 11,
+    "github": "ghp_" + "a1B2" * 9,
+    "github-oauth": "gho_" + "a1B2" * 9,
+    "github-server": "ghs_" + "a1B2" * 9,
+    "github-fine": "github_pat_" + "11AB_cd" * 5,
+    "aws": "AKIA" + "IOSFODNN7EXAMPLE",
+    "dated": "sk-live-2026-01-02-7f3a9c1e-2b4d-4c6d-8e9f-0123456789ab-tail",
+}
+
+
+def escaped(text: str) -> str:
+    """A text as JSON may also write it: every character as its number."""
+    return "".join(f"\\u{ord(letter):04x}" for letter in text)
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+async def test_de_131_a_secret_is_stored_as_redacted_wherever_it_stands(bench: Any, tape: Path, secret: str) -> None:
+    args = f'{{"key": "{secret}", "{secret}": [1, {{"in": "x {secret}"}}], "e": "{escaped(secret)}"}}'
+    call = ToolCall("c1", "tool", args)
+    messages = (
+        Message("system", f"The key is {secret}."),
+        Message("user", f"Use {secret} now"),
+        Message("assistant", f"I use {secret}", tool_calls=(call,)),
+        Message("tool", json.dumps({"echo": secret, secret: 1}), tool_call_id="c1", tool_name="tool"),
+    )
+    spec = ToolSpec("tool", f"Takes {secret}", {"type": "object", "properties": {"a": {"default": secret}, secret: {}}})
+    middle = len(secret) // 2
+    answer = Answer(
+        Message(
+            "assistant",
+            f"so {secret}!",
+            tool_calls=(call,),
+            reasoning=(Reasoning(f"hm {secret}", "c2ln"),),
+            native=Native("w", json.dumps([secret, json.dumps([secret])])),
+            metadata={secret: secret},
+        ),
+        model=f"m {secret}",
+    )
+    pieces = [TextDelta("so " + secret[:middle]), ReasoningDelta(f"hm {secret[:5]}"), TextDelta(secret[middle:] + "!")]
+    pieces += [ReasoningDelta(letter) for letter in secret[5:]]
+    failure = ProviderError(f"refused {secret}", category="auth-failure", hint=f"not {secret}")
+    asked = ModelRequest(messages, (spec,), f"m {secret}")
+    seen: list[str] = []
+    provider = cassette(bench.Model([*pieces, answer], [*pieces, failure]), tape, redact=lambda text: seen.append(text) or text)
+    live = await bench.events(provider, asked)
+    assert live == [*pieces, answer], "who records sees what was said"
+    with pytest.raises(ProviderError, match="refused"):
+        await bench.events(provider, asked)
+
+    stored = tape.read_text()
+    everything = json.dumps(json.loads(stored), ensure_ascii=False).replace("\\", "")
+    joined = "".join(
+        chunk["chunk"].get("text", "") + chunk["chunk"].get("reasoning", "")
+        for entry in json.loads(stored)["entries"]
+        for chunk in (entry.get("response") or entry["error"])["chunks"]
+    )
+    for place in (stored, everything, joined):
+        assert secret not in place
+        assert secret.removeprefix("Bearer ") not in place
+        assert secret[middle:] not in place
+        assert "-tail" not in place
+    assert escaped(secret)[:24] not in stored
+    assert "[REDACTED]" in stored
+    assert not any(secret in text for text in seen), "the caller's own comes behind"
+    again = cassette(None, tape)
+    replayed = await bench.events(again, asked)
+    assert replayed[-1].message.content == "so [REDACTED]!"
+    assert "".join(event.text for event in replayed if isinstance(event, TextDelta)) == "so [REDACTED]!"
+    assert json.loads(replayed[-1].message.tool_calls[0].arguments)["key"] == "[REDACTED]"
+    with pytest.raises(ProviderError, match=r"refused \[REDACTED\]"):
+        await bench.events(again, asked)
+
+
+async def test_a_callers_own_secret_goes_too_before_anything_is_normalised(bench: Any, tape: Path) -> None:
+    secret = 'pa"ss 2026-01-02 \n-word'
+    model = bench.Model(f"it is {secret}")
+    provider = cassette(model, tape, redact=lambda text: text.replace(secret, "***"))
+    asked = ModelRequest(
+        (
+            Message("user", secret),
+            Message("assistant", tool_calls=(ToolCall("c", "t", json.dumps({"p": secret})),)),
+            Message("tool", json.dumps([secret, json.dumps({"nested": secret})]), tool_call_id="c"),
+        )
+    )
+    await bench.events(provider, asked)
+    stored = tape.read_text()
+    for part in ("pa\\", "ss 2026", "-word", "<date>"):
+        assert part not in stored
+    assert stored.count("***") == 6
+    assert (await bench.events(cassette(None, tape, redact=lambda text: text.replace(secret, "***")), asked))[
+        -1
+    ].message.text == "it is ***"
+
+
+async def test_a_secret_in_a_mismatch_is_not_told(bench: Any, tape: Path) -> None:
+    await bench.recorded(tape, "one")
+    with pytest.raises(Exception, match=r"REDACTED") as caught:
+        await bench.said(cassette(None, tape), f"two {SECRETS['openai']}")
+    assert SECRETS["openai"] not in str(caught.value)
+
+
+@pytest.mark.parametrize("words", ["task-management-system", "the Bearer of it", "risk-free", "ask-me-anything-now", "AKIA", "a sk-8"])
+def test_plain_words_stay(words: str) -> None:
+    assert redactor()(words) == words
+
+
+def test_numbers_next_to_a_secret_stay_exact() -> None:
+    args = f'{{"n": 9007199254740993, "f": 1.10, "k": "{escaped(SECRETS["openai"])}", "big": {"9" * 400}}}'
+    assert redactor()(args) == args.replace(escaped(SECRETS["openai"]), "[REDACTED]")
+
+
+def test_hostile_text_costs_no_more_than_its_length() -> None:
+    begun = time.perf_counter()
+    for text in ('"' + '\\"' * 40_000, "\\" * 80_000, "sk-" * 20_000, "Bearer " * 10_000, '"\\u' * 10_000, "Monday" + " " * 40_000):
+        normalised_text(redactor()(text))
+    assert time.perf_counter() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("name", "hook"),
+    [("redact", lambda text: 1 / 0), ("redact", lambda text: None), ("normalize", lambda given: {}), ("normalize", lambda given: 1 / 0)],
+)
+async def test_a_hook_that_fails_stops_the_run_before_anything_is_asked_or_written(bench: Any, tape: Path, name: str, hook: Any) -> None:
+    model = bench.Model("ok")
+    with pytest.raises(HookError, match=name):
+        await bench.said(cassette(model, tape, **{name: hook}), "hi")
+    assert model.asked == []
+    assert not tape.exists()
+
+
+async def test_normalize_says_what_else_does_not_count(bench: Any, tape: Path) -> None:
+    def no_tools_no_numbers(given: dict[str, Any]) -> dict[str, Any]:
+        for message in given["messages"]:
+            message["content"] = "".join(letter for letter in message["content"] if not letter.isdigit())
+        return given | {"tools": []}
+
+    await bench.said(cassette(bench.Model("ok"), tape, normalize=no_tools_no_numbers), "build 17")
+    assert await bench.said(cassette(None, tape, normalize=no_tools_no_numbers), "build 18") == "ok"
+    assert bench.content(tape)["entries"][0]["request"]["messages"][0]["content"] == "build "
