@@ -121,7 +121,7 @@ async def run_program(
         CommandFailed: it could not be started, took too long, wrote too much, or was aborted.
     """
     command = find_program(argv, cwd, env)
-    process = await _spawn(command, cwd, env)
+    process = await spawn_held(command, cwd, env)
     group = process.pid
     guardian().begun(group)
     out, err = _Sink(MAX_OUTPUT_BYTES, tail=False), _Sink(_STDERR_BYTES, tail=True)
@@ -152,7 +152,14 @@ async def run_program(
                 task.cancel()
 
 
-async def _spawn(command: list[str], cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
+async def spawn_held(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Starts a program that leads a session of its own and is held until a line end is written to its input.
+
+    The caller tells the guardian of its group before that.
+
+    Raises:
+        CommandFailed: it can not be started.
+    """
     pipe = asyncio.subprocess.PIPE
     try:
         guardian().ready()
