@@ -38,6 +38,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_NOT_FOUND": ErrorCode("What was named is not there.", "The message says what is.", 3),
     "LOUSHO_INPUT_CONFLICT": ErrorCode("The input id was used before, with other content.", "Give the new input an id of its own.", 2),
     "LOUSHO_INPUT_REJECTED": ErrorCode("An input can not be taken: nobody will ever read it.", "Send it as a new message.", 2),
+    "LOUSHO_INPUT_NOT_FOUND": ErrorCode("Nobody ever sent an input with this id.", "Use the id of its receipt.", 3),
+    "LOUSHO_OTHER_HARNESS": ErrorCode("The thread is one of another harness.", "Open it with the harness it began with.", 2),
+    "LOUSHO_OTHER_TENANT": ErrorCode("The thread is another tenant's.", "Open it in its own tenant.", 2),
     "LOUSHO_RUN_ALREADY_ITERATED": ErrorCode("The events of a run were read before.", "Read them once, or follow the log.", 1),
     "LOUSHO_ABORTED": ErrorCode("The run was aborted before it began.", "Run it again.", 130),
     "LOUSHO_UNREPEATABLE_CALLS": ErrorCode(
@@ -91,12 +94,29 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_PROVIDER_REQUEST_FAILED": ErrorCode(
         "A model call failed; `category` says how.", "Resume once the cause is gone: no step was spent.", 1
     ),
+    "LOUSHO_MCP_SERVER_FAILED": ErrorCode(
+        "An MCP server can not be started or reached, or its tools can not be used; nothing ran.",
+        "Start its command by hand and see; the message has the end of what it said.",
+        1,
+    ),
+    "LOUSHO_EXTRA_MISSING": ErrorCode("The agent needs a part of lousho that is not installed.", "Run the install line of the message.", 2),
     "LOUSHO_HOOK_FAILED": ErrorCode(
         "A hook or a guardrail raised, or gave what can not be used.", "Mend it; resume goes on from there.", 1
     ),
     "LOUSHO_GUARDRAIL_TRIPPED": ErrorCode("A guardrail that throws blocked.", "Change what it blocked, or the guardrail.", 1),
     "LOUSHO_BUDGET_EXCEEDED": ErrorCode("A run came to a limit that throws.", "Go on with a higher limit.", 9),
     "LOUSHO_TOOL_STOPPED_RUN": ErrorCode("A tool stopped the run on purpose.", "See what it said; resume goes on from there.", 1),
+    # Recorded model calls
+    "LOUSHO_CASSETTE_INVALID": ErrorCode(
+        "A cassette is missing, not JSON, of another version, or malformed.", "Mend it where the message says, or record it again.", 1
+    ),
+    "LOUSHO_CASSETTE_UNWRITABLE": ErrorCode(
+        "A cassette can not be written; what was recorded before stands.", "Check the folder, its permissions and the free space.", 1
+    ),
+    "LOUSHO_CASSETTE_MISMATCH": ErrorCode(
+        "A model call is not the one that was recorded; the message names the first difference.", "Undo the change, or record again.", 1
+    ),
+    "LOUSHO_CASSETTE_EXHAUSTED": ErrorCode("A cassette holds no further model call.", "Undo the change, or record again.", 1),
     # Stores
     "LOUSHO_STORAGE_FAILED": ErrorCode("The store can not be read or written.", "Check the path, its permissions and the free space.", 1),
     "LOUSHO_NOT_A_STORE": ErrorCode("The path is something else than a store.", "Name the folder that holds `sessions/`.", 7),

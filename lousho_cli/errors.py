@@ -15,6 +15,9 @@
     ├── GuardrailTrippedError           a guardrail that throws blocked       .name .kind .reason .tool_name
     ├── BudgetExceededError             a limit was reached that throws       .limit .value .max
     ├── ProviderError                   a model call failed                   .category .retryable .retry_after_ms
+    ├── McpServerError                  an MCP server can not be started      .server
+    ├── CassetteError                   recorded model calls can not be used  .path
+    │   └── CassetteMismatchError       a call is not the one recorded        .call .at
     ├── StorageError                    the store cannot be read or written
     │   ├── DamagedLogError             a hole in the middle of a log
     │   ├── LogVersionError             written by a newer version
@@ -220,6 +223,42 @@ class ProviderError(SDKError):
         self.retryable = retryable
         self.retry_after_ms = retry_after_ms
         self.partial = partial
+
+
+class McpServerError(SDKError):
+    """An MCP server can not be started or reached, or what it offers can not be used. ``server`` is its name in the agent."""
+
+    default_code = "LOUSHO_MCP_SERVER_FAILED"
+
+    def __init__(self, server: str, why: str, *, hint: str = "") -> None:
+        super().__init__(f"the MCP server {server} can not be used: {why}", hint=hint or f"Check mcp_servers.{server}; nothing ran.")
+        self.server = server
+
+
+class CassetteError(SDKError):
+    """A file of recorded model calls can not be read or written. ``path`` names it. It is no failed model call: never retried."""
+
+    default_code = "LOUSHO_CASSETTE_INVALID"
+
+    def __init__(self, detail: str, *, path: str, code: str | None = None, hint: str = "") -> None:
+        super().__init__(detail, code=code, hint=hint)
+        self.path = path
+
+
+class CassetteMismatchError(CassetteError):
+    """A model call is not the one that was recorded, or one more than were.
+
+    Attributes:
+        call: its number in this run of the cassette, from 1.
+        at: the first place where the two requests differ, such as ``messages[2].content``; "" where none is left to compare.
+    """
+
+    default_code = "LOUSHO_CASSETTE_MISMATCH"
+
+    def __init__(self, detail: str, *, path: str, call: int, at: str = "", code: str | None = None, hint: str = "") -> None:
+        super().__init__(detail, path=path, code=code, hint=hint)
+        self.call = call
+        self.at = at
 
 
 class StorageError(SDKError):

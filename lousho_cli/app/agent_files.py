@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lousho_cli.app.agent_mcp import server_specs
 from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, SubAgentEntry, ToolEntry
 from lousho_cli.app.documents import INVALID, read_document
+from lousho_cli.app.provider_types import FIELDS, TYPES
 from lousho_cli.core.permissions import Rule
 from lousho_cli.core.retry import RetryPolicy
 from lousho_cli.domain.prices import Price
@@ -27,13 +29,6 @@ if TYPE_CHECKING:
 
 UNKNOWN_FIELD = "LOUSHO_SPEC_UNKNOWN_FIELD"
 UNSUPPORTED = "LOUSHO_SPEC_UNSUPPORTED"
-
-PRESETS = {
-    "openai": (None, "OPENAI_API_KEY"),
-    "ollama": ("http://127.0.0.1:11434/v1", ""),
-    "openrouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-}
-"""For each provider type that speaks the chat-completions wire: where it is, and the variable with its key."""
 
 
 def load_agent_file(path: Path, within: tuple[Path, ...] = ()) -> AgentFile:
@@ -83,6 +78,7 @@ def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = 
         durability=_durability(checked.durability),
         notify=tuple(tuple(shlex.split(line)) if isinstance(line, str) else tuple(line) for line in checked.notify),
         subagents=_subagents(checked.subagents, folder, (*within, path.resolve())),
+        mcp_servers=server_specs(checked.mcp_servers, folder),
         path=path,
         attribute=attribute,
     )
@@ -132,15 +128,11 @@ def _name_of(item: Any) -> str | None:
 def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry], folder: Path) -> schema.AgentModel:
     from pydantic import ValidationError
 
-    from lousho_cli.app.agent_issues import LATER, Wrong, meaning_issues, shape_issues
+    from lousho_cli.app.agent_issues import meaning_issues, shape_issues
     from lousho_cli.app.agent_schema import AgentModel
 
-    wrong = [Wrong(name, f"{what} not in this version", "unsupported") for name, what in LATER.items() if raw.get(name)]
-    rest = {name: item for name, item in raw.items() if name not in LATER}
-    provider = rest.get("provider")
-    if isinstance(provider, Mapping) and provider.get("type") == "anthropic":
-        wrong.append(Wrong("provider.type", "the anthropic wire is not in this version", "unsupported"))
-        rest["provider"] = {**provider, "type": "openai"}
+    wrong: list[Wrong] = []
+    rest = dict(raw)
     checked = None
     try:
         checked = AgentModel.model_validate(rest)
@@ -236,27 +228,27 @@ def _provider(given: schema.Provider, folder: Path, shown: str) -> ProviderSpec:
     if given.type == "scripted":
         turns = _turns(given, folder, shown)
         return ProviderSpec("scripted", given.model or "scripted", turns=turns, repeat_last=given.repeat_last, price=_price(given.price))
-    base_url, key = PRESETS[given.type]
-    options: dict[str, Any] = {
-        "headers": given.headers or None,
-        "extra_body": given.extra_body or None,
-        "empty_content": given.empty_content,
-        "connect_timeout_ms": given.connect_timeout,
-        "first_byte_timeout_ms": given.first_byte_timeout,
-        "idle_timeout_ms": given.idle_timeout,
-    }
+    preset = TYPES[given.type]
+    keys = preset.keys if given.api_key_env is None else (given.api_key_env,) if given.api_key_env else ()
+    options = {}
+    for name in sorted(FIELDS[preset.wire] - {"base_url", "api_key_env"}):
+        value = getattr(given, name)
+        if name == "ca_file" and value is not None:
+            value = str(folder / Path(value).expanduser())
+        if value is not None and value != {}:
+            options[f"{name}_ms" if name.endswith("_timeout") else name] = value
     return ProviderSpec(
         given.type,
-        str(given.model),
-        base_url=given.base_url or base_url,
-        api_key_env=key if given.api_key_env is None else given.api_key_env,
-        options={name: value for name, value in options.items() if value is not None},
+        given.model or preset.model or "",
+        base_url=given.base_url or preset.base_url,
+        api_key_env=keys,
+        options=options,
         price=_price(given.price),
     )
 
 
 def _price(given: schema.Price | None) -> Price | None:
-    return None if given is None else Price(given.input, given.output, given.cached_input)
+    return None if given is None else Price(given.input, given.output, given.cached_input, given.cache_write)
 
 
 def _turns(given: schema.Provider, folder: Path, shown: str) -> tuple[Any, ...]:

@@ -10,17 +10,16 @@ from typing import Any, Literal
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from lousho_cli.app.agent_mcp import server_issues
 from lousho_cli.app.agent_schema import AgentModel
 from lousho_cli.app.policy_issues import policy_issues
-from lousho_cli.app.secrets import names_secret
+from lousho_cli.app.provider_types import FIELDS, NAMES, TYPES
+from lousho_cli.app.secrets import mask_url, names_secret
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.tools.builtin import BUILTINS
 
-LATER = {"mcp_servers": "MCP servers are"}
-"""Fields of CLI.md's agent file that this version does not have."""
-
-_FOR_WIRE = {"base_url", "api_key_env", "headers", "extra_body", "empty_content", "connect_timeout", "first_byte_timeout", "idle_timeout"}
-_FOR_SCRIPT = {"turns", "turns_file", "repeat_last"}
+_OF_SOME_WIRE = frozenset[str]().union(*FIELDS.values())
+_KEPT_OUT = "no credential belongs in an agent file"
 _FOR_COMMAND = {"input", "env"}
 _TIMED = ("shell", "http")
 _KEY_FIELDS = {"api_key", "apikey", "key", "token", "api_token", "secret", "password"}
@@ -53,7 +52,7 @@ def _issue(issue: dict[str, Any]) -> Wrong:
 def _unknown(path: str, loc: Sequence[Any]) -> Wrong:
     name = str(loc[-1])
     if loc[0] == "provider" and name.lower() in _KEY_FIELDS:
-        return Wrong(path, "no credential belongs in an agent file; name its environment variable with api_key_env")
+        return Wrong(path, f"{_KEPT_OUT}; name its environment variable with api_key_env")
     near = nearest(name, _fields_at(loc[:-1]))
     return Wrong(path, f"did you mean {near}?" if near else "unknown field", "unknown", near)
 
@@ -93,14 +92,17 @@ def _is_text(issue: dict[str, Any]) -> bool:
 def _fields_at(loc: Sequence[Any]) -> list[str]:
     """The names of the fields that may stand at a place of the file."""
     model: type[BaseModel] = AgentModel
+    names_an_item = False
     for part in loc:
-        if isinstance(part, int):
+        if names_an_item or isinstance(part, int):
+            names_an_item = False
             continue
-        inner = next(iter(_models(model.model_fields[part].annotation)), None) if part in model.model_fields else None
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        inner = next(iter(_models(annotation)), None)
         if inner is None:
             return []
-        model = inner
-    return [*model.model_fields, *(LATER if model is AgentModel else ())]
+        model, names_an_item = inner, typing.get_origin(annotation) is dict
+    return list(model.model_fields)
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -129,25 +131,36 @@ def meaning_issues(raw: Mapping[str, Any], names: Sequence[str]) -> Iterator[Wro
     known = {*names, *BUILTINS, *(name for entry in entries for name in _names_of(entry)), *map(str, others)}
     # What a Python function that has no name here is called is known once it is loaded; ``build_tools`` looks then.
     unnamed = any(isinstance(entry, Mapping) and entry.get("python") and not entry.get("name") for entry in entries)
-    yield from (Wrong(path, why) for path, why in policy_issues(policy, None if unnamed else known))
+    servers = raw.get("mcp_servers")
+    used = [str(name) for name in servers] if isinstance(servers, Mapping) else []
+    yield from (Wrong(path, why) for path, why in policy_issues(policy, None if unnamed else known, used))
     yield from _double_names(entries)
+    yield from (Wrong(path, why) for path, why in server_issues(servers))
 
 
 def _provider_issues(provider: Mapping[str, Any]) -> Iterator[Wrong]:
-    scripted = provider.get("type") == "scripted"
-    for name in provider:
-        if name in (_FOR_WIRE if scripted else _FOR_SCRIPT):
-            yield Wrong(f"provider.{name}", f"is not for a provider of type {provider.get('type')}")
-    if not scripted and provider.get("model") is None and provider.get("type") in ("openai", "ollama", "openrouter"):
-        yield Wrong("provider.model", "is required")
-    if scripted and (provider.get("turns") is None) == (provider.get("turns_file") is None):
+    kind = next((name for name in NAMES if name == provider.get("type")), None)
+    if kind is not None:
+        preset = TYPES[kind]
+        for name in provider:
+            if name in _OF_SOME_WIRE - FIELDS[preset.wire]:
+                yield Wrong(f"provider.{name}", f"is not for a provider of type {kind}")
+        if provider.get("model") is None and preset.model is None:
+            yield Wrong("provider.model", "is required")
+    if kind == "scripted" and (provider.get("turns") is None) == (provider.get("turns_file") is None):
         yield Wrong("provider.turns", "give turns or turns_file, one of the two")
+    yield from _credential_issues(provider)
+
+
+def _credential_issues(provider: Mapping[str, Any]) -> Iterator[Wrong]:
     headers = provider.get("headers")
     for name in headers if isinstance(headers, Mapping) else ():
         if str(name).lower() in ("authorization", "proxy-authorization", "cookie") or names_secret(str(name)):
-            yield Wrong(
-                f"provider.headers.{name}", "no credential belongs in an agent file; name its environment variable with api_key_env"
-            )
+            yield Wrong(f"provider.headers.{name}", f"{_KEPT_OUT}; name its environment variable with api_key_env or headers_env")
+    for name, instead in (("base_url", "name its environment variable with api_key_env"), ("proxy", "HTTPS_PROXY may hold it")):
+        address = provider.get(name)
+        if isinstance(address, str) and mask_url(address) != address:
+            yield Wrong(f"provider.{name}", f"{_KEPT_OUT}; {instead}")
 
 
 def _tool_issues(path: str, entry: Any) -> Iterator[Wrong]:

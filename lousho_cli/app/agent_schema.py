@@ -13,6 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from lousho_cli.app.agent_spec import DEFAULT_HISTORY_LIMIT, DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_STEPS
 from lousho_cli.app.durations import PATTERN, parse_duration
+from lousho_cli.app.provider_types import TypeName
+from lousho_cli.providers.chat.dialects import ReasoningField
 
 Duration = Annotated[
     int,
@@ -26,6 +28,12 @@ Duration = Annotated[
 ]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Words = Annotated[list[str], Field(min_length=1)]
+VARIABLE = "[A-Za-z_][A-Za-z0-9_]*"
+Variable = Annotated[str, Field(pattern=f"^{VARIABLE}$")]
+Approval = Annotated[
+    Literal["auto", "always", "never"],
+    Field(description="auto: a call runs unasked when its tool says that it changes or destroys nothing"),
+]
 
 
 def _by_kind(*kinds: tuple[type, str], other: str) -> Discriminator:
@@ -38,26 +46,34 @@ class _Part(BaseModel):
 
 
 class Price(_Part):
-    """What the model costs, in US dollars for a million tokens. Needed for a limit in money."""
+    """What the model costs, in US dollars for a million tokens. A limit in money needs it where no price is known."""
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    cached_input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="cached input; else it costs as input")] | None = None
+    cached_input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="input read from a cache; else as input")] | None = None
+    cache_write: Annotated[float, Field(ge=0, allow_inf_nan=False, description="input written into a cache; else as input")] | None = None
 
 
 class Provider(_Part):
-    """Which model to ask. Keys come from the environment."""
+    """Which model to ask. Keys come from the environment or the keyring."""
 
-    type: Literal["openai", "ollama", "openrouter", "scripted"]
-    model: Annotated[str, Field(min_length=1, description="left out only for scripted")] | None = None
-    base_url: Annotated[str, Field(description="any chat-completions server")] | None = None
-    api_key_env: Annotated[str, Field(description="the environment variable that holds the key")] | None = None
+    type: TypeName
+    model: Annotated[str, Field(min_length=1, description="left out only for scripted and llamacpp")] | None = None
+    base_url: Annotated[str, Field(description="another server that speaks the wire of this type")] | None = None
+    api_key_env: Annotated[str, Field(pattern=f"^({VARIABLE})?$", description="the variable with its key; empty for none")] | None = None
     headers: dict[str, str] = {}
+    headers_env: Annotated[dict[str, Variable], Field(description="headers by the variables that hold their values")] = {}
     extra_body: Annotated[dict[str, Any], Field(description="further fields of the request, such as temperature")] = {}
-    empty_content: Literal[""] | None = None
-    connect_timeout: Duration | None = None
-    first_byte_timeout: Duration | None = None
-    idle_timeout: Duration | None = None
+    connect_timeout: Annotated[Duration, Field(description="to connect; 10s where not said")] | None = None
+    first_byte_timeout: Annotated[Duration, Field(description="until the first byte of an answer; 5m where not said")] | None = None
+    idle_timeout: Annotated[Duration, Field(description="between two pieces of an answer; 2m where not said")] | None = None
+    proxy: Annotated[str, Field(description="the proxy to ask through; else the environment's")] | None = None
+    ca_file: Annotated[str, Field(description="a PEM file of the authorities to trust, or a folder of them")] | None = None
+    empty_content: Annotated[Literal[""], Field(description="chat completions: send empty text, not null, beside calls")] | None = None
+    reasoning_field: Annotated[ReasoningField, Field(description="chat completions: where reasoning is sent back")] | None = None
+    stream_options: Annotated[bool, Field(description="chat completions: false for a server that refuses the field")] | None = None
+    max_tokens: Annotated[int, Field(ge=1, description="anthropic: most tokens of an answer")] | None = None
+    prompt_cache: Annotated[bool, Field(description="anthropic: mark what the server may keep in its prompt cache")] | None = None
     turns: Annotated[list[Any], Field(description="scripted: an entry for each answer, or a list of alternatives")] | None = None
     turns_file: Annotated[str, Field(description="scripted: a file that holds them")] | None = None
     repeat_last: Annotated[bool, Field(description="scripted: past the end, the last entry again")] = False
@@ -86,7 +102,7 @@ class Limits(_Part):
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_input_tokens: Annotated[int, Field(ge=1)] | None = None
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
-    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False, description="needs provider.price")] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False, description="needs a known price, or provider.price")] | None = None
     max_duration: Duration | None = None
     on_exceeded: Annotated[
         Literal["stop", "throw"], Field(description="tokens or money used up: end the run with what it has, or fail it")
@@ -163,6 +179,25 @@ class SubAgent(_Part):
     needs_approval: bool = False
 
 
+class McpServer(_Part):
+    """A server of the Model Context Protocol: a command, or an address. Its tools are called SERVER__TOOL."""
+
+    command: Annotated[str, Field(min_length=1, description="the program to start, from the folder of this file")] | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    pass_env: Annotated[list[str], Field(description="variables of this environment that the program may see")] = []
+    url: Annotated[str, Field(min_length=1, description="of a server over streamable HTTP")] | None = None
+    headers: dict[str, str] = {}
+    headers_env: Annotated[dict[str, str], Field(description="headers whose values stand in environment variables")] = {}
+    approval: Annotated[
+        Annotated[Approval, Tag("<all>")] | Annotated[dict[str, Approval], Tag("<tools>")], _by_kind((dict, "<tools>"), other="<all>")
+    ] = "auto"
+    timeout: Annotated[Duration, Field(description="of each call")] = Field("2m", validate_default=True)
+    connect_timeout: Annotated[Duration, Field(description="until the server has listed its tools")] = Field("30s", validate_default=True)
+    replay: Annotated[Literal["safe", "never"], Field(description="else what each tool says of itself")] | None = None
+    tools: Annotated[list[str], Field(description="only these, by the names the server has for them")] | None = None
+
+
 class AgentModel(_Part):
     """An agent file of lousho."""
 
@@ -185,6 +220,7 @@ class AgentModel(_Part):
             _by_kind((str, "<file>"), other="<entry>"),
         ],
     ] = {}
+    mcp_servers: dict[str, McpServer] = {}
     workspace: Annotated[Literal["host"], Field(description="file tools and shell work in the folder of this file")] = "host"
 
 

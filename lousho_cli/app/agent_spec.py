@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.app.provider_types import TypeName
 from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.retry import RetryPolicy
 from lousho_cli.domain.prices import Price
+from lousho_cli.tools.mcp.spec import ServerSpec
 
 DEFAULT_MAX_STEPS = 50
 DEFAULT_HISTORY_LIMIT = 50
@@ -19,15 +21,15 @@ DEFAULT_MAX_ATTEMPTS = 10
 class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which model to ask, and how.
 
-    type: ``openai``, ``ollama`` and ``openrouter`` speak the same wire; their ``base_url`` and
-        ``api_key_env`` are filled in. ``scripted`` plays ``turns``. ``api_key_env`` "" means no key.
-    options: further keyword arguments of ``OpenAIProvider``. price: what ``model`` costs, None where nobody said.
+    type: one of ``provider_types.TYPES``, from which ``base_url`` and ``api_key_env`` are filled in. ``scripted`` plays
+        ``turns``. api_key_env: the variables the key may be in, in the order they are asked; none means no key.
+    options: further keyword arguments of the type's provider. price: what ``model`` costs, None where nobody said.
     """
 
-    type: Literal["openai", "ollama", "openrouter", "scripted"]
+    type: TypeName
     model: str
     base_url: str | None = None
-    api_key_env: str = ""
+    api_key_env: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     turns: tuple[Any, ...] = ()
     repeat_last: bool = False
@@ -129,6 +131,7 @@ class AgentFile(msgspec.Struct, frozen=True, omit_defaults=True):
     durability: Durability = Durability()
     notify: tuple[tuple[str, ...], ...] = ()
     subagents: tuple[SubAgentEntry, ...] = ()
+    mcp_servers: tuple[ServerSpec, ...] = ()
     path: Path | None = None
     attribute: str | None = None
     first_input: str | None = None

@@ -6,17 +6,20 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from lousho_cli.app.agent_files import PRESETS
 from lousho_cli.app.agent_spec import AgentFile, ProviderSpec, ToolEntry
 from lousho_cli.app.documents import INVALID
+from lousho_cli.app.provider_types import key_variables
 from lousho_cli.app.python_targets import load_attribute
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, Tool, ToolContext, takes_context
 
 
-def build_tools(agent: AgentFile) -> list[Tool]:
+def build_tools(agent: AgentFile, offered: Sequence[Tool] = ()) -> list[Tool]:
     """The tools of an agent file, in its order, with its approvals applied. Loads the Python files it names.
+
+    Args:
+        offered: the tools of its MCP servers, which come last.
 
     Raises:
         ConfigurationError: tools can not be made; the detail names them all, ``field`` is the path of the first in the file.
@@ -37,6 +40,12 @@ def build_tools(agent: AgentFile) -> list[Tool]:
         raise ConfigurationError("; ".join(one.detail for one in wrong), field=wrong[0].field, code=INVALID, hint=wrong[0].hint)
     if wrong:
         raise wrong[0]
+    taken = {tool.name for tool in (*tools, *offered)}
+    if len(taken) < len(tools) + len(offered):
+        name = next(tool.name for tool in offered if any(tool.name == own.name for own in tools))
+        field = f"mcp_servers.{name.partition('__')[0]}"
+        raise ConfigurationError(f"{field}: another tool is called {name} already", field=field, code=INVALID)
+    tools += offered
     _must_be_known(agent, tools)
     gated = agent.policy.requires_approval
     names = [tool.name for tool in tools] if isinstance(gated, bool) else gated
@@ -86,8 +95,9 @@ def _builtin(entry: ToolEntry, agent: AgentFile) -> Tool:
 
 def _key_variables(agent: AgentFile) -> tuple[str, ...]:
     """The variables with keys of models: a command that a model chose must not print them into the log."""
-    own = agent.provider.api_key_env if isinstance(agent.provider, ProviderSpec) else ""
-    return tuple({name for _, name in PRESETS.values() if name} | {"ANTHROPIC_API_KEY"} | ({own} if own else set()))
+    spec = agent.provider
+    own = (*spec.api_key_env, *spec.options.get("headers_env", {}).values()) if isinstance(spec, ProviderSpec) else ()
+    return tuple({*key_variables(), *own})
 
 
 def _command(entry: ToolEntry, agent: AgentFile) -> Tool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from lousho_cli.app.showing import Point, read_point
+from lousho_cli.app.usage import Totals, totals_of
 from lousho_cli.core.alignment import Change
 from lousho_cli.core.compare import Drift, Mode, compare_trajectories
+from lousho_cli.core.limits import used_with_sub_agents
 from lousho_cli.core.trajectory import Comparable, Step
 from lousho_cli.ports.sessions import Sessions
 
@@ -16,6 +18,13 @@ class TokenTotals(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     a: int
     b: int
+
+
+class UsageOfBoth(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What the runs of both sides used, their sub-agents included."""
+
+    a: Totals
+    b: Totals
 
 
 class Compared(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -32,6 +41,7 @@ class Compared(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     mode: Mode
     matches: bool
     tokens: TokenTotals
+    usage: UsageOfBoth
     diverged_at: int | None = None
 
 
@@ -44,6 +54,7 @@ async def compare(store: Sessions | None, a: str, b: str, *, mode: Mode = "stric
     """
     left, right = await read_point(store, a), await read_point(store, b)
     found = compare_trajectories(_comparable(left), _comparable(right), mode=mode)
+    usage = UsageOfBoth(a=_used(left), b=_used(right))
     compared = Compared(
         a=found.a,
         b=found.b,
@@ -52,7 +63,8 @@ async def compare(store: Sessions | None, a: str, b: str, *, mode: Mode = "stric
         diverged_at=found.diverged_at,
         mode=mode,
         matches=found.matches,
-        tokens=TokenTotals(a=_tokens(left), b=_tokens(right)),
+        tokens=TokenTotals(a=usage.a.total_tokens, b=usage.b.total_tokens),
+        usage=usage,
     )
     return compared, (left, right)
 
@@ -70,5 +82,5 @@ def _comparable(point: Point) -> Comparable:
     }
 
 
-def _tokens(point: Point) -> int:
-    return (point.mark or point.loaded.session).usage.total_tokens
+def _used(point: Point) -> Totals:
+    return totals_of(used_with_sub_agents(point.mark or point.loaded.session))

@@ -6,6 +6,7 @@ for that owner, and it counts only if the log says that it was this one that dec
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Literal
 
 import msgspec
@@ -15,7 +16,7 @@ from lousho_cli.app.driving import Job, Ran, Tell, decide, done_of, drive, next_
 from lousho_cli.app.leaving import decided_by, leave
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
-from lousho_cli.app.preparing import Prepared, RunFlags, prepare
+from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.secrets import MASK
 from lousho_cli.app.wiring import checkpoints_of, open_store
@@ -83,7 +84,20 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
     if loaded.session.wait is not None and expired(loaded.session.wait, SYSTEM_CLOCK.now()):
         tell(f"this comes too late: {found.wait.id} expired at {found.wait.expires_at}; the call is not run")
     tell(_said(order, found))
-    prepared = _prepared(loaded, order) if order.resume or order.edited else None
+    async with _preparing(loaded, order) as prepared:
+        return await _carried_out(order, found, loaded, decision, prepared, listener, tell, ahead)
+
+
+async def _carried_out(
+    order: DecisionOrder,
+    found: Waiting,
+    loaded: Loaded,
+    decision: ApprovalDecision,
+    prepared: Prepared | None,
+    listener: Listener,
+    tell: Tell,
+    ahead: Ahead,
+) -> Decided:
     if order.edited and prepared is not None:
         decision = check_decision(loaded.session, decision, prepared.facts.tools)
     if order.resume and prepared is not None:
@@ -116,9 +130,12 @@ def _said(order: DecisionOrder, found: Waiting) -> str:
     return f"{verb} in {found.session_id}: {tool} {json_text(order.edited[0] if order.edited else wait.args)[0]}{changed}"
 
 
-def _prepared(loaded: Loaded, order: DecisionOrder) -> Prepared:
+def _preparing(loaded: Loaded, order: DecisionOrder) -> AbstractAsyncContextManager[Prepared | None]:
+    """The agent, as far as the decision needs it: to go on, or to check an edit."""
+    if not order.resume and not order.edited:
+        return nullcontext()
     session = loaded.session
-    return prepare(find_agent(loaded.id, session.agent, session.path, order.choice), order.flags, session)
+    return preparing(find_agent(loaded.id, session.agent, session.path, order.choice), order.flags, session)
 
 
 def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:

@@ -1,4 +1,4 @@
-"""Whether this installation can work: Python, packages, the store, provider keys (set or not, never the value)."""
+"""Whether this installation can work: Python, packages, the store, the agent here, keys (set or not and where, never the value)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ from typing import Literal
 import msgspec
 
 from lousho_cli import __version__
+from lousho_cli.app.agent_spec import AgentFile, ProviderSpec
+from lousho_cli.app.config import load_settings
 from lousho_cli.app.config_files import layers
 from lousho_cli.app.places import is_ours
+from lousho_cli.app.provider_types import key_variables
+from lousho_cli.app.providers import build_provider
 from lousho_cli.app.secrets import mask_url
 from lousho_cli.app.sync import run_now
+from lousho_cli.app.targets import resolve_target
 from lousho_cli.app.wiring import current_folder, locate_store, open_to_look
 from lousho_cli.errors import SDKError
+from lousho_cli.providers.known_prices import INSTALL, PACKAGE, KnownPrices, prices_installed
+from lousho_cli.providers.wire.keys import look_up
+from lousho_cli.providers.wire.settings import Settings
 
 PACKAGES = ("typer", "rich", "pydantic", "httpx", "httpx-sse", "msgspec", "PyYAML", "jsonschema", "platformdirs")
-KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -50,10 +57,31 @@ def _checks(flag: str | None) -> Iterator[Check]:
             yield Check(name, "ok", version(name))
         except PackageNotFoundError:
             yield Check(name, "fail", "not installed")
+    yield from _prices()
     yield _config()
     yield from _store(flag)
-    for name in KEYS:
-        yield Check(name, "info", "set" if os.environ.get(name) else "not set")
+    yield from _keys()
+
+
+def _prices() -> Iterator[Check]:
+    """The extra with known prices, and whether the model that is configured has one."""
+    if not prices_installed():
+        yield Check(PACKAGE, "info", f"not installed: costs are known only where the agent file gives a price; {INSTALL}")
+        return
+    yield Check(PACKAGE, "ok", version(PACKAGE))
+    try:
+        model = load_settings().model
+        if model:
+            yield Check("price", "info", f"of {model}: {'known' if _has_price(model) else 'not known'}")
+    except SDKError as error:
+        yield Check("price", "info", str(error))
+
+
+def _has_price(model: str) -> bool:
+    anyone = AgentFile("doctor", "", ProviderSpec("openai", model), current_folder(), current_folder())
+    provider = build_provider(anyone, model)
+    price_of = KnownPrices().for_provider(provider)
+    return price_of is not None and price_of(provider.model or "") is not None
 
 
 def _config() -> Check:
@@ -81,6 +109,36 @@ def _store(flag: str | None) -> Iterator[Check]:
             yield _writable(folder)
     except (SDKError, OSError) as error:
         yield Check("store", "fail", mask_url(str(error)))
+
+
+def _keys() -> Iterator[Check]:
+    """The agent of the folder, whom it asks, and where each key is: never the key."""
+    settings: Settings | None = None
+    try:
+        target = resolve_target(None, current_folder())
+        if target.kind != "demo":
+            provider = build_provider(target.agent)
+            yield Check("agent", "ok", target.agent.name)
+            settings = getattr(provider, "settings", None)
+            where = f" at {settings.where}" if settings else ""
+            yield Check("provider", "ok", f"{provider.name}{where}, model {provider.model}")
+    except SDKError as error:
+        yield Check("agent", "fail", mask_url(str(error)))
+    needed = _needed(settings) if settings else ()
+    own = (*settings.keys, *settings.bearer, *settings.headers_env.values()) if settings else ()
+    names = tuple(dict.fromkeys((*own, *key_variables())))
+    told = run_now(lambda: look_up(names))
+    for group in needed:
+        if not any(told[name].startswith("set") for name in group):
+            yield Check("key", "fail", f"the agent here needs {' or '.join(group)}: {told[group[0]]}")
+    for name in names:
+        yield Check(name, "info", told[name])
+
+
+def _needed(settings: Settings) -> tuple[tuple[str, ...], ...]:
+    """The variables a call can not do without, of each group one."""
+    keys = ((*settings.keys, *settings.bearer),) if settings.needs_key else ()
+    return (*keys, *((name,) for name in settings.headers_env.values()))
 
 
 def _existing(folder: Path) -> Path:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from lousho_cli.app.agent_mcp import OfferedTo, servers_of_each
 from lousho_cli.app.agents import AgentChoice, find_agent
 from lousho_cli.app.driving import require_writable
 from lousho_cli.app.loading import load
@@ -18,7 +19,7 @@ from lousho_cli.core.fingerprint import compare_fingerprints
 from lousho_cli.core.resuming import DriftMode, drift_of, missing_tools
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import ConfigurationError, DamagedLogError, LogVersionError
+from lousho_cli.errors import ConfigurationError, DamagedLogError, LogVersionError, McpServerError
 from lousho_cli.ports.log_store import LogStore
 
 Verdict = Literal["none", "changed", "warn", "refuse", "no-agent"]
@@ -74,26 +75,27 @@ async def find_drift(order: DriftOrder) -> DriftReport:
         ConfigurationError: the agent file that was named can not be used.
     """
     store = open_store(order.choice.store, create=False)
-    if order.sessions:
-        named = [await find_session(store, name) for name in order.sessions]
-        return DriftReport(tuple([await _compared(store, session_id, order) for store, session_id in dict.fromkeys(named)]))
-    return await _all(store, order) if store is not None else DriftReport()
+    async with servers_of_each() as offered_to:
+        if order.sessions:
+            named = dict.fromkeys([await find_session(store, name) for name in order.sessions])
+            return DriftReport(tuple([await _compared(store, session_id, order, offered_to) for store, session_id in named]))
+        return await _all(store, order, offered_to) if store is not None else DriftReport()
 
 
-async def _all(store: LogStore, order: DriftOrder) -> DriftReport:
+async def _all(store: LogStore, order: DriftOrder, offered_to: OfferedTo) -> DriftReport:
     heads = await read_heads(store)
     unread = list(heads.damaged)
     found = []
     open_ones = [head for head in heads.heads if head.status != "finished" and not is_cleared(head)]
     for head in sorted(open_ones, key=lambda head: (head.updated_at, head.id), reverse=True):
         try:
-            found.append(await _compared(store, head.id, order))
+            found.append(await _compared(store, head.id, order, offered_to))
         except (DamagedLogError, LogVersionError) as error:
             unread.append((head.id, error.detail))
     return DriftReport(tuple(found), tuple(unread))
 
 
-async def _compared(store: LogStore, session_id: str, order: DriftOrder) -> DriftFound:
+async def _compared(store: LogStore, session_id: str, order: DriftOrder, offered_to: OfferedTo) -> DriftFound:
     loaded = await load(store, session_id)
     require_writable(loaded)
     session = loaded.session
@@ -105,12 +107,12 @@ async def _compared(store: LogStore, session_id: str, order: DriftOrder) -> Drif
         waits_for=session.wait.id if session.wait and not session.wait_taken else None,
     )
     try:
-        prepared = prepare(find_agent(session_id, session.agent, session.path, order.choice), order.flags, session)
-    except ConfigurationError as error:
+        file = find_agent(session_id, session.agent, session.path, order.choice)
+        return _judged(found, session, prepare(file, order.flags, session, await offered_to(file)))
+    except (ConfigurationError, McpServerError) as error:
         if order.choice.agent is not None:
             raise  # it is the file that a person named
         return msgspec.structs.replace(found, reason=error.detail)
-    return _judged(found, session, prepared)
 
 
 def _judged(found: DriftFound, session: Session, prepared: Prepared) -> DriftFound:

@@ -13,17 +13,20 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.app.cassettes import finish_tape, option_of
 from lousho_cli.app.loading import Loaded
 from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
-from lousho_cli.app.results import PendingItem, RunDone, RunFailure, usage_of
+from lousho_cli.app.results import PendingItem, RunDone, RunFailure
 from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
+from lousho_cli.app.usage import usage_of
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, locate_store
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import Event
 from lousho_cli.errors import (
     BudgetExceededError,
+    CassetteError,
     ConfigurationError,
     DamagedLogError,
     GuardrailTrippedError,
@@ -85,7 +88,7 @@ Start = Callable[[Job, AbortSignal], Awaitable[RunResult]]
 """Begins a job, given as it is to be driven: its listener may have become another."""
 
 
-_FAILURES = (ProviderError, PropagatingToolError, BudgetExceededError, GuardrailTrippedError, HookError)
+_FAILURES = (ProviderError, PropagatingToolError, BudgetExceededError, GuardrailTrippedError, HookError, CassetteError)
 """How a run that began fails; what it did stands."""
 
 
@@ -128,6 +131,8 @@ async def drive(job: Job, start: Start) -> Ran:
         except StorageError as error:
             error.hint = await _what_to_do(job, error.hint)
             raise
+    if failure is None and result.status == "finished":
+        await finish_tape(job.prepared.tape, job.tell)
     return await ran_of(job, result, failure, caught)
 
 
@@ -157,10 +162,14 @@ async def _what_to_do(job: Job, hint: str) -> str:
     return hint or "Nothing was saved. Check the store: its path, its permissions and the free space."
 
 
-def following(job: Job, command: str) -> str:
-    """A command that goes on from here, with all it needs; empty where the store ends with this process."""
+def following(job: Job, command: str, *, finished: bool = False) -> str:
+    """A command that goes on from here, with all it needs; empty where the store ends with this process.
+
+    ``finished``: what it goes on with is a new input, for which the cassette of the run holds nothing.
+    """
+    cassette = "" if finished else option_of(job.flags.cassette)
     _, named, url = job.suffix.rpartition(" --store ")
-    return "" if (url if named else locate_store().url) == "memory:" else command + job.suffix
+    return "" if (url if named else locate_store().url) == "memory:" else command + cassette + job.suffix
 
 
 async def _with_approvals(job: Job, start: Start, controller: AbortController) -> RunResult:
@@ -199,7 +208,7 @@ async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught:
     done = done_of(result, failure)
     return Ran(
         done=done,
-        next=following(job, next_command(done, waits)),
+        next=following(job, next_command(done, waits), finished=done.status == "finished"),
         failure=failure,
         interrupted=caught.interrupted,
         stopped=caught.stopped and done.status == "in-progress" and done.outcome is None,

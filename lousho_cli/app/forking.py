@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, find_agent
 from lousho_cli.app.driving import Ran, Tell, check_input, require_writable
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.plain_sessions import PlainSessions
-from lousho_cli.app.preparing import Prepared, RunFlags, prepare
+from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.results import Forked
 from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.sessions import find_session
@@ -58,14 +59,14 @@ class Ready(msgspec.Struct, frozen=True):
     """A fork that can be made.
 
     checkpoints: the store it is made in; resumable: the log store behind it, None where a run can not go on.
-    unrepeatable: calls that will run and must not run twice, as (id, tool).
+    file: the agent to go on with. unrepeatable: calls that will run and must not run twice, as (id, tool).
     """
 
     checkpoints: Any
     source: str
     step: str
     resumable: LogStore | None = None
-    prepared: Prepared | None = None
+    file: AgentFile | None = None
     unrepeatable: tuple[tuple[str, str], ...] = ()
 
 
@@ -93,8 +94,8 @@ async def look(order: ForkOrder) -> Ready:
     if not order.run:
         return Ready(checkpoints, source, step, resumable)
     file = find_agent(source, loaded.session.agent, loaded.session.path, order.choice)
-    prepared = prepare(file, order.flags, preview)
-    return Ready(checkpoints, source, step, resumable, prepared, _unrepeatable(preview, prepared))
+    async with preparing(file, order.flags, preview) as prepared:
+        return Ready(checkpoints, source, step, resumable, file, _unrepeatable(preview, prepared))
 
 
 def _opened(order: ForkOrder) -> LogStore | PlainSessions | None:
@@ -142,11 +143,12 @@ def _behind(made: ForkResult) -> tuple[int, int] | None:
 
 async def go_on_with(made: Fork, ready: Ready, order: ForkOrder, listener: Listener, tell: Tell, ahead: Ahead) -> Ran:
     """Goes on with a fork that was just made. Raises as ``AgentExecutor.execute``."""
-    assert ready.prepared is not None, "a fork that is to run was looked at with its agent"
+    assert ready.file is not None, "a fork that is to run was looked at with its agent"
     assert ready.resumable is not None, "and in a store that can drive it"
     loaded: Loaded = await load(ready.resumable, made.forked.session)
-    say_ahead_of(check_of(loaded, ready.prepared), ahead)
-    for warning in ready.prepared.warnings:
-        tell(warning)
-    resume = ResumeOrder(made.forked.session, None, order.flags, order.choice)
-    return await go_on(made.forked.session, ready.prepared, resume, listener, tell)
+    async with preparing(ready.file, order.flags, loaded.session) as prepared:
+        say_ahead_of(check_of(loaded, prepared), ahead)
+        for warning in prepared.warnings:
+            tell(warning)
+        resume = ResumeOrder(made.forked.session, None, order.flags, order.choice)
+        return await go_on(made.forked.session, prepared, resume, listener, tell)

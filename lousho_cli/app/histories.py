@@ -9,7 +9,9 @@ import msgspec
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.results import Status
 from lousho_cli.app.sessions import find_session
+from lousho_cli.app.usage import Totals, totals_of
 from lousho_cli.core.addresses import parse_address
+from lousho_cli.core.limits import used_with_sub_agents
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Marked
@@ -19,7 +21,7 @@ from lousho_cli.ports.sessions import Sessions
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One kept checkpoint. ``added`` says what it added, ``bytes`` is the size of its transcript as JSON."""
+    """One kept checkpoint. ``added`` says what it added, ``bytes`` is the size of its transcript as JSON, ``usage`` of its run so far."""
 
     address: str
     seq: int
@@ -29,6 +31,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     added: tuple[str, ...]
     bytes: int
     finish_reason: str
+    usage: Totals
     approval_id: str | None = None
 
 
@@ -76,6 +79,7 @@ def _entries(loaded: Loaded) -> tuple[HistoryEntry, ...]:
                 added=tuple(map(_said, _added(mark, before))),
                 bytes=sizes.of(mark),
                 finish_reason=mark.finish_reason,
+                usage=totals_of(used_with_sub_agents(mark)),
                 approval_id=mark.approval_id,
             )
         )

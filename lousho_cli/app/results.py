@@ -11,28 +11,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.app.usage import Usage
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.stops import Aborted, Spent, Tripped
-from lousho_cli.domain.usage import Delegated, ModelUsage, RunUsage
 
 Status = Literal["in-progress", "awaiting-approval", "finished"]
 Outcome = Literal["completed", "failed", "aborted"]
-
-
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a run used so far, its sub-agents apart in ``delegated``. ``cost_usd`` is left out where a price is unknown."""
-
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-    model_calls: int
-    estimated: bool
-    cost_usd: float | None = None
-    cached_input_tokens: int = 0
-    reasoning_tokens: int = 0
-    by_model: dict[str, ModelUsage] = {}
-    delegated: Delegated = Delegated()
 
 
 class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -126,8 +111,3 @@ class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     behind: tuple[ToolCall, ...] = ()
     driven_by: str | None = None
     nothing_pending: bool = False
-
-
-def usage_of(usage: RunUsage) -> Usage:
-    """Running totals as they are shown."""
-    return Usage(**{name: getattr(usage, name) for name in Usage.__struct_fields__})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
 from lousho_cli.app.driving import Job, Ran, Tell, check_input, done_of, drive, require_writable
 from lousho_cli.app.loading import Loaded, load
-from lousho_cli.app.preparing import Prepared, RunFlags, prepare
+from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.results import ResumeCheck, RunDone
 from lousho_cli.app.sessions import find_session, is_cleared, read_heads
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
@@ -76,11 +77,11 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
     require_writable(loaded)
     if order.text is None and await _nothing_to_do(store, loaded):
         return session_id
-    prepared = _prepared(loaded, order)
-    for warning in prepared.warnings:
-        tell(warning)
-    say_ahead_of(check_of(loaded, prepared), ahead)
-    return await go_on(loaded.id, prepared, order, listener, tell)
+    async with _preparing(loaded, order) as prepared:
+        for warning in prepared.warnings:
+            tell(warning)
+        say_ahead_of(check_of(loaded, prepared), ahead)
+        return await go_on(loaded.id, prepared, order, listener, tell)
 
 
 async def go_on(session_id: str, prepared: Prepared, order: ResumeOrder, listener: Listener, tell: Tell) -> Ran:
@@ -132,7 +133,8 @@ async def _check(store: LogStore, session_id: str, order: ResumeOrder) -> Resume
     loaded = await load(store, session_id)
     require_writable(loaded)
     owner = await store.owner(session_id)
-    found = check_of(loaded, _prepared(loaded, order))
+    async with _preparing(loaded, order) as prepared:
+        found = check_of(loaded, prepared)
     return msgspec.structs.replace(found, driven_by=owner.describe() if owner is not None else None)
 
 
@@ -190,10 +192,10 @@ async def _nothing_to_do(store: LogStore, loaded: Loaded) -> bool:
     return idle and not session.waiting and not await store.inbox(loaded.id)
 
 
-def _prepared(loaded: Loaded, order: ResumeOrder) -> Prepared:
+def _preparing(loaded: Loaded, order: ResumeOrder) -> AbstractAsyncContextManager[Prepared]:
     session = loaded.session
     file = find_agent(loaded.id, session.agent, session.path, order.choice)
-    return prepare(file, order.flags, session)
+    return preparing(file, order.flags, session)
 
 
 def check_of(loaded: Loaded, prepared: Prepared) -> ResumeCheck:

@@ -11,7 +11,7 @@ from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
 from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
 from lousho_cli.app.loading import load
-from lousho_cli.app.preparing import RunFlags, prepare
+from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.queueing import queue, silent_while_busy
 from lousho_cli.app.sessions import head_of, not_found, read_heads
 from lousho_cli.app.targets import Target, resolve_target
@@ -66,9 +66,14 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
     text = _input(order, file)
     if order.input_id is not None and not order.input_id.strip():
         raise ConfigurationError("--input-id is empty", field="--input-id", code="LOUSHO_USAGE", hint="Give an id, or leave it out.")
-    prepared = prepare(file, order.flags, before)
-    for warning in prepared.warnings:
-        tell(warning)
+    async with preparing(file, order.flags, before) as prepared:
+        for warning in prepared.warnings:
+            tell(warning)
+        return await _run(order, session_id, prepared, text, listener, tell)
+
+
+async def _run(order: RunOrder, session_id: str | None, prepared: Prepared, text: str, listener: Listener, tell: Tell) -> Ran:
+    file = prepared.file
     store = open_store(order.store, create=True, history_limit=file.durability.history_limit)
     assert store is not None, "a store that may be created is always there"
     suffix = f" --store {order.store}" if order.store else ""

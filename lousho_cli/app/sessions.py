@@ -10,6 +10,7 @@ import msgspec
 from lousho_cli.app.loading import newer_than_this
 from lousho_cli.app.results import Outcome, PendingItem, Status
 from lousho_cli.app.sync import run_now
+from lousho_cli.app.usage import Totals, head_totals
 from lousho_cli.app.wiring import open_store
 from lousho_cli.core.session_ids import check_session_id, keeps_only_a_pause
 from lousho_cli.domain.heads import Head
@@ -23,7 +24,7 @@ _NAMED = 20  # how many ids an error lists before it only counts
 
 
 class Listed(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One session in a list. ``cleared``: only its history is kept, the next message begins it anew."""
+    """One session in a list. ``usage``: of all its runs. ``cleared``: only its history is kept, the next message begins it anew."""
 
     id: str
     agent: str
@@ -32,6 +33,7 @@ class Listed(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     step: int
     updated_at: str
     messages: int
+    usage: Totals
     outcome: Outcome | None = None
     error: str | None = None
     waits_for: PendingItem | None = None
@@ -122,6 +124,7 @@ def listed(head: Head) -> Listed:
         created_at=head.created_at,
         updated_at=head.updated_at,
         messages=head.messages,
+        usage=head_totals(head),
         parent=head.parent,
         cleared=is_cleared(head),
     )

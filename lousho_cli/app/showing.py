@@ -7,11 +7,13 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.app.loading import Loaded, load
-from lousho_cli.app.results import Outcome, PendingItem, Status, Usage, usage_of
+from lousho_cli.app.results import Outcome, PendingItem, Status
 from lousho_cli.app.sessions import find_session
+from lousho_cli.app.usage import StepLine, Totals, Usage, session_totals, steps_of, usage_of
 from lousho_cli.core.addresses import Address, checkpoint_not_found, find_mark, parse_address, trimmed_away
 from lousho_cli.core.checkpoints import checkpoint_at
 from lousho_cli.core.fold import fold
+from lousho_cli.core.limits import used_with_sub_agents
 from lousho_cli.core.sub_sessions import SubSession, sub_sessions
 from lousho_cli.core.versions import damaged_records
 from lousho_cli.domain.agent import Fingerprint
@@ -55,6 +57,7 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A session, or one checkpoint of it when ``address`` is there.
 
     subagents, and ``stop``, what stopped the run before it had its answer: told of a session, not of a checkpoint.
+    So is ``session_usage``, what all its runs used; ``usage`` and ``step_usage`` are of the run, up to the checkpoint.
     """
 
     session: str
@@ -79,6 +82,8 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     subagents: tuple[ShownSubAgent, ...] = ()
     damage: tuple[str, ...] = ()
     stop: Stop | None = None
+    step_usage: tuple[StepLine, ...] = ()
+    session_usage: Totals | None = None
 
 
 class Point:
@@ -158,7 +163,7 @@ def _shown_subagent(found: SubSession) -> ShownSubAgent:
         step=session.step,
         finish_reason=session.finish_reason,
         messages=_messages_of(session),
-        usage=usage_of(session.usage),
+        usage=usage_of(used_with_sub_agents(session)),
         tools=session.run.offered,
         outcome=session.outcome,
         error=session.error,
@@ -175,7 +180,7 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         step=session.step,
         finish_reason=session.finish_reason,
         messages=_messages_of(session),
-        usage=usage_of(session.usage),
+        usage=usage_of(used_with_sub_agents(session)),
         business_state=session.business_state,
         fingerprint=session.run.fingerprint,
         agent=session.agent or session.run.agent_id,
@@ -189,6 +194,8 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         pending_calls=tuple(call.id for call in session.pending),
         damage=loaded.damage,
         stop=session.stop,
+        step_usage=steps_of(session),
+        session_usage=session_totals(session),
     )
 
 
@@ -201,7 +208,8 @@ def _shown_mark(loaded: Loaded, mark: Marked) -> Shown:
         step=mark.step,
         finish_reason=mark.finish_reason,
         messages=tuple(map(message_of, (*mark.messages, *mark.held))),
-        usage=usage_of(mark.usage),
+        usage=usage_of(used_with_sub_agents(mark)),
+        step_usage=steps_of(mark),
         business_state=mark.business_state,
         fingerprint=mark.run.fingerprint,
         agent=session.agent or mark.run.agent_id,

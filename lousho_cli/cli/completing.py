@@ -66,6 +66,13 @@ def complete_targets(ctx: Any, args: list[str], incomplete: str) -> Offer:
     return offers
 
 
+def complete_models(ctx: Any, args: list[str], incomplete: str) -> Offer:
+    """The providers that ``--model`` may name; their models are known to their servers alone."""
+    from lousho_cli.app.provider_types import TYPES
+
+    return [(f"{name}/", kind.base_url or "") for name, kind in TYPES.items() if kind.wire != "script" and name.startswith(incomplete)]
+
+
 def complete_schemas(ctx: Any, args: list[str], incomplete: str) -> Offer:
     """Names that ``lousho schema`` knows."""
     from lousho_cli.app.schemas import NAMES

@@ -96,23 +96,33 @@ class Output:
         self._write(visible(text))
         self.flush()
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], cut: Mapping[str, int] | None = None) -> None:
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], cut: Mapping[str, int] | None = None, spare: Sequence[str] = ()
+    ) -> None:
         """Rows under their names. A pipe gets every character; a terminal gets what fits its width.
 
         Args:
             cut: the columns that may be shortened on a terminal, each with its least width, in the order in
                 which they give way. All others stay whole, even where a line then wraps.
+            spare: the columns that a terminal does without where all of that is not enough, the first one first.
         """
         lines = [list(columns), *([one_line(text) for text in row] for row in rows)]
         if self.terminal:
             from rich.cells import cell_len
 
-            widths = fitted(
-                [max(map(cell_len, column)) for column in zip(*lines, strict=True)],
-                [cut.get(name) if cut else None for name in columns],
-                [columns.index(name) for name in cut or ()],
-                width_of(os.environ, self._descriptor()),
-            )
+            room, columns = width_of(os.environ, self._descriptor()), list(columns)
+            for name in (*spare, ""):
+                widths = fitted(
+                    [max(map(cell_len, column)) for column in zip(*lines, strict=True)],
+                    [cut.get(name) if cut else None for name in columns],
+                    [columns.index(name) for name in cut or ()],
+                    room,
+                )
+                if not name or sum(widths) + len(GAP) * (len(widths) - 1) <= room:
+                    break
+                at = columns.index(name)
+                del columns[at]
+                lines = [[*line[:at], *line[at + 1 :]] for line in lines]
             lines = [[cell(text, width) for text, width in zip(line, widths, strict=True)] for line in lines]
         else:
             widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from lousho_cli.cli.completing import complete_approvals, complete_sessions
+from lousho_cli.cli.completing import complete_approvals, complete_models, complete_sessions
 
 OnDriftMode = Literal["warn", "error", "ignore"]
 InterruptedMode = Literal["rerun", "report"]
@@ -26,9 +26,9 @@ NewSession = Annotated[
 ]
 Continue = Annotated[bool, typer.Option("--continue", "-c", help="The last session here.")]
 MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, metavar="N", help="Most model calls of the run.")]
-Model = Annotated[str | None, typer.Option("--model", metavar="PROVIDER/MODEL", help="Ask this model.")]
+Model = Annotated[str | None, typer.Option("--model", metavar="PROVIDER/MODEL", help="Ask this model.", autocompletion=complete_models)]
 ApproveAll = Annotated[bool, typer.Option("--yes", "-y", help="Approve every call.")]
-Cassette = Annotated[str | None, typer.Option("--cassette", metavar="FILE", help="Play the model's answers from this file.")]
+Cassette = Annotated[str | None, typer.Option("--cassette", metavar="FILE", help="Replay the model's answers of this file, or record it.")]
 OnDrift = Annotated[OnDriftMode | None, typer.Option("--on-drift", help="When the agent changed since the run was saved.")]
 Interrupted = Annotated[InterruptedMode | None, typer.Option("--interrupted", help="A call that was cut: run it again, or report it.")]
 InputId = Annotated[str | None, typer.Option("--input-id", metavar="ID", help="The same id and text is the same input.")]

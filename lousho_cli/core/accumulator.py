@@ -30,6 +30,7 @@ class Accumulator:
         "results",
         "spawned",
         "started",
+        "steps",
         "truncated",
     )
 
@@ -51,6 +52,7 @@ class Accumulator:
     run: Run
     step: int
     usage: RunUsage
+    earlier: RunUsage
     step_usage: Growing[StepUsage]
     status: Any
     finish_reason: str
@@ -75,12 +77,15 @@ class Accumulator:
     unknown: tuple[str, ...]
     children: dict[str, Accumulator]
     stop: Stop | None
+    settings: Mapping[str, Any]
+    wake: tuple[str, str | None] | None
     asked: Mapping[str, Asked]
     calls: tuple[ToolCall, ...]
     done: int
     results: dict[str, Message]
     started: dict[str, int]
     spawned: dict[str, tuple[int, str]]
+    steps: Mapping[str, Mapping[str, Any]]
     truncated: bool
     _unbilled: list[StepUsage]
 
@@ -162,8 +167,12 @@ class Accumulator:
         self.usage, self._unbilled = self.usage.plus(self._unbilled), []
 
     def begin_run(self, run: Run) -> None:
-        """Steps and usage count from zero."""
-        self.run, self.step, self.usage, self.step_usage, self._unbilled = run, 0, RunUsage(), Growing(Shared()), []
+        """Steps and usage count from zero; what was used before stays known."""
+        if self._unbilled:
+            self._bill()
+        if self.usage.model_calls:
+            self.earlier = self.earlier.joined(self.usage)
+        self.run, self.step, self.usage, self.step_usage = run, 0, RunUsage(), Growing(Shared())
 
     def put_messages(self, messages: Iterable[Message]) -> None:
         """Makes ``messages`` the transcript; checkpoints keep the one they point into."""
@@ -176,7 +185,7 @@ class Accumulator:
             self.begin_turn(turn.calls, truncated=turn.truncated)
             self.done = turn.done
             self.results, self.started, self.spawned = dict(turn.results), dict(turn.started), dict(turn.spawned)
-            self.asked = turn.asked
+            self.asked, self.steps = turn.asked, turn.steps
 
     def begin_turn(self, calls: tuple[ToolCall, ...], *, truncated: bool) -> None:
         """Opens a turn none of whose calls has begun."""
@@ -187,7 +196,7 @@ class Accumulator:
     def close_turn(self) -> None:
         """Every call has its result."""
         self.calls, self.done, self.truncated = (), 0, False
-        self.results, self.started, self.spawned, self.asked = {}, {}, {}, {}
+        self.results, self.started, self.spawned, self.asked, self.steps = {}, {}, {}, {}, {}
         if self.children:
             self.children = {}
 
@@ -207,7 +216,7 @@ class Accumulator:
 
     def _turn(self) -> OpenTurn:
         results, started, spawned = dict(self.results), dict(self.started), dict(self.spawned)
-        return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated, self.asked)
+        return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated, self.asked, self.steps)
 
 
 _NAMES = Session.__struct_fields__

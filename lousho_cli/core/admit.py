@@ -7,7 +7,7 @@ between; with other content it is a conflict. Text is compared only where no id 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,8 +15,10 @@ import msgspec
 from lousho_cli.core.decide import AgentFacts, begin_run, birth, resumed
 from lousho_cli.core.recognise import digest_input, recognise
 from lousho_cli.domain import records as r
-from lousho_cli.domain.messages import Message, without_system
+from lousho_cli.domain.cut_answers import is_cut_off, joined
+from lousho_cli.domain.messages import Message, TextPart, without_system
 from lousho_cli.domain.session import InputState, Session
+from lousho_cli.errors import ConfigurationError
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -67,6 +69,22 @@ def admit(
     return Admission("run", (*birth(session, created), *entering[:-1], begin, entering[-1]))
 
 
+def must_say_something(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages of an input, unless they end in a user message that says nothing: no model takes that.
+
+    Raises:
+        ConfigurationError: they do.
+    """
+    last = messages[-1] if messages else None
+    if last is None or last.role != "user" or last.text.strip():
+        return messages
+    if not isinstance(last.content, str) and any(not isinstance(part, TextPart) for part in last.content):
+        return messages
+    raise ConfigurationError(
+        "the input is blank", field="input", code="LOUSHO_CONFIG_MISSING_INPUT", hint="Say something; to only go on, give an empty list."
+    )
+
+
 def beginning(session: Session, messages: Sequence[Message], input_id: str | None) -> tuple[Message, ...]:
     """The messages a new run would begin with; none where an unfinished one goes on, or nothing new came."""
     if session.exists and not session.ended:
@@ -96,6 +114,16 @@ def _new_messages(session: Session, messages: Sequence[Message], *, by_text: boo
     if not by_text or not incoming:
         return incoming
     stored = (*session.messages, *session.held)
-    start = len(without_system(stored[: session.run.start]))
-    skip = recognise(without_system(stored), incoming, finished=session.ended, run_start=start)
+    skip = _known(stored, incoming, session)
+    if not skip and any(map(is_cut_off, stored)):
+        # Who shows an answer as one, which was cut and gone on with, sends it back as one.
+        skip = _known(stored, incoming, session, seen=joined)
     return incoming[skip:]
+
+
+def _known(
+    stored: Sequence[Message], incoming: Sequence[Message], session: Session, seen: Callable[[Sequence[Message]], Sequence[Message]] = tuple
+) -> int:
+    """How many leading messages of ``incoming`` are stored; ``seen``: as what the stored ones are compared."""
+    start = len(without_system(seen(stored[: session.run.start])))
+    return recognise(without_system(seen(stored)), incoming, finished=session.ended, run_start=start)

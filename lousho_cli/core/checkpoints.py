@@ -17,6 +17,7 @@ from lousho_cli.core.states import state_from
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
+from lousho_cli.domain.cut_answers import count_answers, is_cut_off
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.session import Marked, OpenTurn, Run, Session
 from lousho_cli.domain.state import State
@@ -142,7 +143,7 @@ def state_of_checkpoint(checkpoint: Checkpoint, wait: PendingApproval | None = N
         agent=checkpoint.agent_id,
         messages=transcript,
         held=held,
-        turns=sum(message.role == "assistant" for message in transcript),
+        turns=count_answers(transcript),
         turn=turn,
         runs=(_run_of(checkpoint),),
         step=checkpoint.step_index,
@@ -183,8 +184,8 @@ def _run_start(checkpoint: Checkpoint) -> int:
     turns = counted if counted or checkpoint.finish_reason == "aborted" else checkpoint.step_index
     while index and turns:
         index -= 1
-        turns -= checkpoint.messages[index].role == "assistant"
-    while index and checkpoint.messages[index - 1].role == "user":
+        turns -= count_answers(checkpoint.messages[index : index + 1])
+    while index and (checkpoint.messages[index - 1].role == "user" or is_cut_off(checkpoint.messages[index - 1])):
         index -= 1
     return index
 

@@ -59,6 +59,7 @@ __all__ = [
     "cancel",
     "decide",
     "finished",
+    "has_answer",
     "next_in_line",
     "next_input",
     "resumed",
@@ -77,7 +78,7 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
         return (Rest(),)
     if session.outcome is not None:
         return (Rest(),)
-    if _late(session, live) and not _has_answer(session):
+    if _late(session, live) and not has_answer(session):
         return stop_all(session, agent, live, "timeout")
     if live.tripped is not None:
         return halt(session, agent, live.tripped, settled(session, "completed", also=live.refused))
@@ -184,7 +185,8 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
     )
 
 
-def _has_answer(session: Session) -> bool:
+def has_answer(session: Session) -> bool:
+    """Whether the model's final answer is there, so that nothing is left but to say so."""
     last = session.messages[-1] if session.turn is None and session.messages else None
     return last is not None and last.role == "assistant" and session.finish_reason != PAUSED
 

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.fold_inputs import INPUTS, put_transcript
 from lousho_cli.core.fold_waits import WAITS, approval_marker, forget_wait, no_longer_asks
-from lousho_cli.core.open_turns import open_turn
-from lousho_cli.core.recognise import digest_input
 from lousho_cli.domain import records as r
+from lousho_cli.domain.cut_answers import is_cut_off
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import InputState, Parent, Run, Session
+from lousho_cli.domain.session import Parent, Run, Session
 from lousho_cli.domain.usage import step_usage
 
 Handlers = dict[type, Callable[[Accumulator, Any, r.Batch], None]]
@@ -126,44 +126,6 @@ def _claimed(f: Accumulator, record: r.Claimed, _batch: r.Batch) -> None:
     f.format = max(f.format, record.format)
 
 
-def _input_received(f: Accumulator, record: r.InputReceived, _batch: r.Batch) -> None:
-    if record.id in f.inputs:
-        return
-    state = InputState(digest=digest_input(record.messages), by=record.by, messages=record.messages, joins=record.joins)
-    f.inputs = {**f.inputs, record.id: state}
-    f.waiting = (*f.waiting, record.id)
-
-
-def _input_applied(f: Accumulator, record: r.InputApplied, _batch: r.Batch) -> None:
-    known = f.inputs.get(record.id)
-    if known is None or known.status != "received":
-        return
-    f.inputs = {**f.inputs, record.id: InputState(digest=known.digest, by=known.by, status="applied")}
-    f.waiting = tuple(i for i in f.waiting if i != record.id)
-    f.active = (*f.active, record.id)
-    _append_input(f, known.messages)
-
-
-def _append_input(f: Accumulator, messages: Sequence[Message]) -> None:
-    if any(message.role in {"assistant", "tool"} for message in messages):
-        put_transcript(f, [*f.messages, *f.results.values(), *f.held, *messages])  # a whole history was handed in
-    elif f.calls:
-        f.held = (*f.held, *messages)
-    else:
-        f.messages.extend(messages)
-
-
-def _input_settled(f: Accumulator, record: r.InputSettled, _batch: r.Batch) -> None:
-    known = f.inputs.get(record.id)
-    if known is not None:
-        settled = InputState(known.digest, known.by, "settled", record.outcome, record.error)
-        f.inputs = {**f.inputs, record.id: settled}
-        f.waiting = tuple(i for i in f.waiting if i != record.id)
-    f.active = tuple(i for i in f.active if i != record.id)
-    f.outcome, f.error, f.error_code = record.outcome, record.error, record.code
-    f.abort_asked = False
-
-
 def _abort_asked(f: Accumulator, _record: r.AbortAsked, _batch: r.Batch) -> None:
     f.abort_asked = True
 
@@ -228,9 +190,12 @@ def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
 
 
 def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
+    if record.add and is_cut_off(record.add[0]) and record.keep == len(f.messages) and not f.calls:
+        f.messages.extend(record.add)  # an answer that is gone on with comes behind all there is, which stays shared
+        return
     # What is known of the open calls stays known: their results, that they were begun, that they were cut off.
     calls, results, started, spawned, truncated = f.calls, f.results, f.started, f.spawned, f.truncated
-    children, asked = f.children, f.asked
+    children, asked, steps = f.children, f.asked, f.steps
     put_transcript(f, [*f.messages.view()[: record.keep], *record.add, *f.held])
     same = {call.id for call in f.calls[f.done :] if call in calls}
     f.results.update((i, result) for i, result in results.items() if i in same)
@@ -238,16 +203,9 @@ def _splice(f: Accumulator, record: r.Splice, _batch: r.Batch) -> None:
     f.spawned.update((i, process) for i, process in spawned.items() if i in same)
     f.children.update((i, child) for i, child in children.items() if i in same)
     f.asked = {i: question for i, question in asked.items() if i in same}
+    f.steps = {i: done for i, done in steps.items() if i in same}
     f.truncated = truncated and bool(same)
     _settle_prefix(f)
-
-
-def put_transcript(f: Accumulator, messages: Sequence[Message]) -> None:
-    """Makes ``messages`` the transcript, with the turn they end in open where calls lack a result."""
-    transcript, turn, f.held = open_turn(messages)
-    f.put_messages(transcript)
-    f.turns = sum(message.role == "assistant" for message in transcript)
-    f.put_turn(turn)
 
 
 def _tool_started(f: Accumulator, record: r.ToolStarted, batch: r.Batch) -> None:
@@ -306,6 +264,20 @@ def _business_state(f: Accumulator, record: r.BusinessState, _batch: r.Batch) ->
     f.business_state = record.value
 
 
+def _step_done(f: Accumulator, record: r.StepDone, _batch: r.Batch) -> None:
+    if any(call.id == record.id for call in f.calls[f.done :]) and record.id not in f.results:
+        f.steps = {**f.steps, record.id: {**f.steps.get(record.id, {}), record.name: record.value}}
+
+
+def _setting_changed(f: Accumulator, record: r.SettingChanged, _batch: r.Batch) -> None:
+    kept = {name: value for name, value in f.settings.items() if name != record.name}
+    f.settings = kept if record.value is None else {**kept, record.name: record.value}
+
+
+def _wake_set(f: Accumulator, record: r.WakeSet, _batch: r.Batch) -> None:
+    f.wake = None if record.at is None else (record.at, record.input)
+
+
 def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
     _passed_mark(f, record, batch)
     f.mark(batch.seq, batch.at, f.last_mark[2], record.approval_id, record.limit)
@@ -348,9 +320,6 @@ _HANDLERS: Handlers = {
     r.Base: _base,
     r.Cleared: _cleared,
     r.Claimed: _claimed,
-    r.InputReceived: _input_received,
-    r.InputApplied: _input_applied,
-    r.InputSettled: _input_settled,
     r.AbortAsked: _abort_asked,
     r.RunStarted: _run_started,
     r.RunResumed: _run_resumed,
@@ -364,8 +333,12 @@ _HANDLERS: Handlers = {
     r.Mark: _mark,
     r.Foreign: _foreign,
     r.Within: _within,
+    r.StepDone: _step_done,
+    r.SettingChanged: _setting_changed,
+    r.WakeSet: _wake_set,
+    **INPUTS,
     **WAITS,
 }
-"""What each record does. ``Partial`` and ``Note`` change no state: they are for who reads the log."""
+"""What each record does. ``Partial``, ``Note`` and ``CommandEnded`` change no state: they are for who reads the log."""
 
 _PASSED: Handlers = {**_HANDLERS, r.Mark: _passed_mark}

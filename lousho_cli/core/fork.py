@@ -14,6 +14,7 @@ import msgspec
 
 from lousho_cli.core.checkpoints import checkpoint_at, children_of, state_of_checkpoint
 from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.cut_answers import count_answers
 from lousho_cli.domain.messages import Message, message_from, user
 from lousho_cli.domain.plain import json_text, plain
 from lousho_cli.domain.session import Marked, Run, Session
@@ -188,4 +189,4 @@ def left_behind(mark: Marked, patch: Patch) -> LeftBehind | None:
     behind = len(messages) - end
     if not behind:
         return None
-    return LeftBehind(behind, sum(m.role == "assistant" for m in messages[mark.run.start : at + 1]))
+    return LeftBehind(behind, count_answers(messages[mark.run.start : at + 1]))

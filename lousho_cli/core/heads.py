@@ -18,6 +18,7 @@ from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.heads import Arrived, Head, Outline, WaitsFor
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.usage import RunUsage, step_usage
 
 
 def head_of(session: Session) -> Head:
@@ -33,6 +34,7 @@ def head_of(session: Session) -> Head:
         waiting={key: arrived(session.inputs[key].messages) for key in session.waiting},
         wait_call=wait.holds_up if wait else None,
         taken=shown if session.wait_taken else None,
+        children={call_id: head_of(child) for call_id, child in session.children.items()},
     )
     return Head(
         seq=session.seq,
@@ -55,6 +57,8 @@ def head_of(session: Session) -> Head:
         outline=outline,
         format=session.format,
         unknown=session.unknown,
+        usage=session.usage,
+        earlier=session.earlier,
     )
 
 
@@ -131,6 +135,8 @@ class _Draft:
     updated_at: str
     format: int
     unknown: tuple[str, ...]
+    usage: RunUsage
+    earlier: RunUsage
 
     def __init__(self, head: Head) -> None:
         self.load(head)
@@ -144,11 +150,13 @@ class _Draft:
         self.wait_call = outline.wait_call
         self.wait = head.waits_for or outline.taken
         self.is_taken = outline.taken is not None
+        self.children = {call_id: _Draft(child) for call_id, child in outline.children.items()}
 
     def freeze(self) -> Head:
         taken = self.wait if self.is_taken else None
         self.waits_for = None if self.is_taken else self.wait
-        self.outline = Outline(self.calls, self.results, self.held, self.inputs, self.waiting, self.wait_call, taken)
+        children = {call_id: child.freeze() for call_id, child in self.children.items()} if self.children else {}
+        self.outline = Outline(self.calls, self.results, self.held, self.inputs, self.waiting, self.wait_call, taken, children)
         return Head(*[getattr(self, name) for name in Head.__struct_fields__])
 
     def set_wait(self, wait: WaitsFor | None, call: str | None = None) -> None:
@@ -157,6 +165,24 @@ class _Draft:
     def decide(self, wait_id: str) -> None:
         if wait_id not in self.decided:
             self.decided = (*self.decided, wait_id)
+
+    def child(self, calls: Sequence[str]) -> _Draft | None:
+        """The sub-agent that ``calls`` lead to, a new one where none has begun; None where no such call is open."""
+        d = self
+        for call_id in calls:
+            child = d.children.get(call_id)
+            if child is None:
+                if call_id in d.results or call_id not in d.calls:
+                    return None
+                child = d.children[call_id] = _Draft(Head())
+            d = child
+        return d
+
+    def end_child(self, call_id: str) -> None:
+        """The call that started a sub-agent has its result: what it used is counted."""
+        child = self.children.pop(call_id, None)
+        if child is not None:
+            self.usage = self.usage.delegating(child.usage)
 
     def no_longer_waiting(self, input_id: str) -> None:
         if input_id in self.waiting:
@@ -189,11 +215,19 @@ def _foreign(d: _Draft, record: r.Foreign, _batch: r.Batch) -> None:
         d.unknown = (*d.unknown, record.type)
 
 
-def _within(d: _Draft, record: r.Within, batch: r.Batch) -> None:
-    """A list shows nothing of a sub-agent, but what nobody knows is known here too."""
+def _within(d: _Draft, record: r.Within, batch: r.Batch) -> bool:
+    """A list shows of a sub-agent what it used, and what nobody knows is known here too."""
+    child = d.child(record.calls)
     for inner in record.records:
         if isinstance(inner, r.Foreign):
             _foreign(d, inner, batch)
+        elif child is not None:
+            handler = _HANDLERS.get(type(inner))
+            if handler is not None and handler(child, inner, batch) is False:
+                return False
+    if child is not None:
+        child.seq, child.updated_at = batch.seq, batch.at
+    return True
 
 
 def _cleared(d: _Draft, _record: r.Cleared, _batch: r.Batch) -> None:
@@ -228,7 +262,7 @@ def _input_applied(d: _Draft, record: r.InputApplied, _batch: r.Batch) -> bool:
     if new.history:
         if not new.alone and d.messages:
             return False
-        d.calls, d.results, d.held = new.calls, new.results, new.held
+        d.calls, d.results, d.held, d.children = new.calls, new.results, new.held, {}
     elif d.calls:
         d.held += new.messages
     d.messages += new.messages
@@ -240,9 +274,18 @@ def _input_settled(d: _Draft, record: r.InputSettled, _batch: r.Batch) -> None:
     d.outcome, d.error = record.outcome, record.error
 
 
+def _input_gone(d: _Draft, record: r.InputTakenBack | r.InputRejected, _batch: r.Batch) -> None:
+    if record.id not in d.inputs and isinstance(record, r.InputRejected):
+        d.inputs = (*d.inputs, record.id)
+    d.no_longer_waiting(record.id)
+
+
 def _run_started(d: _Draft, record: r.RunStarted, _batch: r.Batch) -> None:
     if record.instructions and d.messages == d.held + len(d.results):
         d.messages += 1
+    if d.usage.model_calls:
+        d.earlier = d.earlier.joined(d.usage)
+    d.usage = RunUsage()
     d.run, d.step, d.attempts, d.status = d.run + 1, 0, 1, "in-progress"
     d.outcome = d.error = None
     d.set_wait(None)
@@ -256,13 +299,15 @@ def _run_resumed(d: _Draft, record: r.RunResumed, _batch: r.Batch) -> None:
 
 def _turn(d: _Draft, record: r.Turn, _batch: r.Batch) -> None:
     d.step += 1
+    d.usage = d.usage.plus([step_usage(d.step, record.model, record.usage, record.estimate or (0, 0))])
     d.messages += 1 - len(d.results)
     d.calls, d.results = tuple(call.id for call in record.message.tool_calls), ()
+    d.children = {}
 
 
 def _splice(d: _Draft, record: r.Splice, _batch: r.Batch) -> bool:
     new = arrived(record.add)
-    if not (new.history and new.alone) or d.results:
+    if not (new.history and new.alone) or d.results or d.children:
         return False
     transcript = d.messages - len(d.results) - d.held
     d.messages = len(range(transcript)[: record.keep]) + new.messages + d.held
@@ -280,10 +325,11 @@ def _tool_finished(d: _Draft, record: r.ToolFinished, _batch: r.Batch) -> None:
         d.decide(d.wait.id)
         d.set_wait(None)
     while d.calls and d.calls[0] in d.results:
+        d.end_child(d.calls[0])
         d.results = tuple(known for known in d.results if known != d.calls[0])
         d.calls = d.calls[1:]
     if not d.calls:
-        d.held = 0
+        d.held, d.children = 0, {}
 
 
 def _wait_opened(d: _Draft, record: r.WaitOpened, _batch: r.Batch) -> None:
@@ -323,6 +369,8 @@ _HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
     r.Within: _within,
     r.InputReceived: _input_received,
     r.InputApplied: _input_applied,
+    r.InputTakenBack: _input_gone,
+    r.InputRejected: _input_gone,
     r.InputSettled: _input_settled,
     r.RunStarted: _run_started,
     r.RunResumed: _run_resumed,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import Marked, Session
 from lousho_cli.domain.stops import Spent
 from lousho_cli.domain.usage import RunUsage
 
@@ -29,10 +29,10 @@ class Limits(msgspec.Struct, frozen=True):
         return any(getattr(self, name) is not None for name in self.__struct_fields__[:-1])
 
 
-def used_with_sub_agents(session: Session) -> RunUsage:
-    """What a run has used so far, by the sub-agents that go on too."""
-    usage = session.usage
-    for child in session.children.values():
+def used_with_sub_agents(point: Session | Marked) -> RunUsage:
+    """What a run has used so far, or up to a checkpoint, by the sub-agents that go on too."""
+    usage = point.usage
+    for child in point.children.values():
         usage = usage.delegating(used_with_sub_agents(child))
     return usage
 

@@ -36,6 +36,7 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.domain.cut_answers import is_synthetic
 from lousho_cli.domain.messages import Message, TextPart, without_system
 
 
@@ -81,7 +82,7 @@ def _anchors(known: Sequence[Message], run_start: int) -> list[int]:
     if run_start >= len(known):
         return []
     newest = len(known) - 1
-    while newest > run_start and known[newest].role != "user":
+    while newest > run_start and (known[newest].role != "user" or is_synthetic(known[newest])):
         newest -= 1
     return [run_start, newest]
 

@@ -8,6 +8,7 @@ from typing import Any
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.domain import events as e
 from lousho_cli.domain import records as r
+from lousho_cli.domain.cut_answers import is_cut_off
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.stops import Spent, Tripped
 from lousho_cli.domain.times import ms_between
@@ -59,7 +60,7 @@ def events_of(f: Accumulator, watched: Watched, record: Any, was: Any, batch: r.
     if was is None:
         return
     match record:
-        case r.Turn() | r.Partial() | r.RunStarted() | r.RunResumed() | r.ModelRetry():
+        case r.Turn() | r.Partial() | r.RunStarted() | r.RunResumed() | r.ModelRetry() | r.Splice():
             yield from _of_model(f, watched, record)
         case r.ToolStarted() | r.ToolAsked() | r.ToolFinished() | r.PermissionDecided():
             yield from _of_calls(f, watched, record, was, batch)
@@ -120,7 +121,17 @@ def _of_model(f: Accumulator, watched: Watched, record: Any) -> Iterator[e.Event
             )
             yield e.StepSaved(step=f.step)
         case r.ModelRetry():
-            yield e.ProviderRetry(step=f.step + 1, count=record.count, error=record.error, wait_ms=record.wait_ms)
+            yield e.ProviderRetry(
+                step=f.step + 1,
+                count=record.count,
+                error=record.error,
+                wait_ms=record.wait_ms,
+                category=record.category,
+                limit=record.limit,
+                continued=record.continued,
+            )
+        case r.Splice(add=(kept, *_)) if is_cut_off(kept) and kept.text.startswith(sent) and kept.text != sent:
+            yield e.TextDelta(step=f.step + 1, text=kept.text[len(sent) :])
 
 
 def _of_calls(f: Accumulator, watched: Watched, record: Any, was: Any, batch: r.Batch) -> Iterator[e.Event]:

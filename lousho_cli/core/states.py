@@ -11,7 +11,7 @@ from lousho_cli.domain.state import MarkState, State
 _SAME = tuple(
     name
     for name in State.__struct_fields__
-    if name not in {"messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs", "children"}
+    if name not in {"messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs", "children", "settings"}
 )
 
 
@@ -32,6 +32,7 @@ def state_from(session: Session) -> State:
         decisions=dict(session.decisions),
         decided=dict(session.decided),
         inputs=dict(session.inputs),
+        settings=dict(session.settings),
         children={call_id: state_from(child) for call_id, child in session.children.items()},
         **{name: getattr(session, name) for name in _SAME},
     )
@@ -99,6 +100,7 @@ def session_from(state: State) -> Session:
         decisions=state.decisions,
         decided=state.decided,
         inputs=state.inputs,
+        settings=state.settings,
         children={call_id: session_from(child) for call_id, child in state.children.items()},
         **same,
     )

@@ -75,6 +75,12 @@ def execution(call: ToolCall, name: str, message: str) -> str:
     return _of(call, "execution", message or name or "The tool failed.", error=name)
 
 
+def declared(call: ToolCall, name: str, message: str, kind: object) -> str:
+    """The tool raised an error that says itself which kind it is; one that says nothing known is ``execution``."""
+    known: ErrorKind = next((one for one in DEFAULT_NAMES if one == kind), "execution")
+    return _of(call, known, message or name or "The tool failed.", error=name)
+
+
 def validation(call: ToolCall, issues: Iterable[IssueLike]) -> str:
     """The arguments do not fit the tool's schema; the tool did not run."""
     found = [{"path": issue.path, "message": issue.message} for issue in issues]

@@ -13,6 +13,7 @@ import msgspec
 
 from lousho_cli.core.values import parse
 from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.cut_answers import joined
 from lousho_cli.domain.messages import Message, MessageLike, message_from
 from lousho_cli.errors import ConfigurationError
 
@@ -89,7 +90,7 @@ def steps_of(messages: Iterable[Message]) -> tuple[Step, ...]:
     answers: list[Message] = []
     results: dict[tuple[int, str], str] = {}
     asked: dict[str, int] = {}
-    for message in messages:
+    for message in joined(messages):
         if message.role == "assistant":
             asked |= {call.id: len(answers) for call in message.tool_calls}
             answers.append(message)

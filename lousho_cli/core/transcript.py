@@ -1,6 +1,6 @@
 """What every provider demands of a transcript: each call has one result, directly behind its turn.
 
-``check`` says whether that holds, ``repair`` makes it hold, ``split_open_turn`` takes the
+``check`` says whether that holds, ``repair`` makes it hold (``mend`` says which change does), ``split_open_turn`` takes the
 last turn apart while calls of it still have to run. A *turn* here is an assistant message
 with tool calls. Ids are unique within a turn only: models and scripts use them again.
 """
@@ -101,13 +101,27 @@ def repair(messages: Sequence[Message], *, open_tail: bool = False) -> tuple[tup
             continue
         calls = turns.get(at, message.tool_calls)
         if len(calls) < len(message.tool_calls):
-            message = msgspec.structs.replace(message, tool_calls=calls)
+            message = msgspec.structs.replace(message, tool_calls=calls, native=None)
             words.append(f"message {at}: calls that repeat the id of another call of the turn were dropped")
         fixed.append(message)
         if at in turns:
             fill = not (open_tail and at == last_answer)
             fixed.extend(_results(messages, at, calls, places, fill, words))
     return tuple(fixed), tuple(words)
+
+
+def mend(messages: Sequence[Message]) -> tuple[int, tuple[Message, ...], str]:
+    """A repair as a change: how many messages stay, what comes behind them, and in a sentence what was done; '' where nothing was."""
+    fixed, words = repair(messages)
+    if not words:
+        return len(messages), (), ""
+    keep = next((at for at, (old, new) in enumerate(zip(messages, fixed, strict=False)) if old is not new), min(len(messages), len(fixed)))
+    told = "; ".join(words[:_MOST_WORDS]) + (f"; and {len(words) - _MOST_WORDS} more" if len(words) > _MOST_WORDS else "")
+    return keep, fixed[keep:], f"the transcript was repaired before it was sent: {told}"
+
+
+_MOST_WORDS = 5
+"""So many changes of one repair are told."""
 
 
 def _places(messages: Sequence[Message], turns: dict[int, tuple[ToolCall, ...]]) -> tuple[dict[tuple[int, str], int], list[str]]:

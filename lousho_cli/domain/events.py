@@ -80,7 +80,7 @@ class RunError(_Event, frozen=True, gc=False, kw_only=True, tag="error"):
 
 
 class StepStart(_Event, frozen=True, gc=False, kw_only=True, tag="step.start"):
-    """The model is asked. Text that came for this step before, in a try that failed, does not count."""
+    """The model is asked. Text that came for this step before, in a try that failed, does not count, unless that was ``continued``."""
 
     type: ClassVar[Literal["step.start"]] = "step.start"
 
@@ -227,12 +227,19 @@ class AgentDrifted(_Event, frozen=True, gc=False, kw_only=True, tag="agent.drift
 
 
 class ProviderRetry(_Event, frozen=True, gc=False, kw_only=True, tag="provider.retry"):
-    """A model call failed and is tried again, for the ``count``-th time, in ``wait_ms`` milliseconds."""
+    """A model call failed and is tried again, for the ``count``-th time, in ``wait_ms`` milliseconds.
+
+    category: that of ``ProviderError``. limit: how often it is tried again at most, None where that is not known.
+    continued: the text that came is kept, and the model goes on behind it; else it counts no more.
+    """
 
     type: ClassVar[Literal["provider.retry"]] = "provider.retry"
     count: int
     error: str
     wait_ms: int = 0
+    category: str = ""
+    limit: int | None = None
+    continued: bool = False
 
 
 class InputQueued(_Event, frozen=True, gc=False, kw_only=True, tag="input.queued"):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.usage import RunUsage
 
 
 class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -50,6 +51,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     calls: ids of the open turn's calls from the first unanswered one on; results: which of them have a result.
     held: how many messages wait behind them. inputs: every input ever received; waiting: those not applied.
     wait_call: the call of what waits; taken: what waits while an approval store gave it away.
+    children: the heads of the sub-agents that open calls have started, by call id.
     """
 
     calls: tuple[str, ...] = ()
@@ -59,13 +61,15 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     waiting: dict[str, Arrived] = {}
     wait_call: str | None = None
     taken: WaitsFor | None = None
+    children: dict[str, Head] = {}
 
 
 class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One session in a list. ``seq`` is the last batch it covers; ``id`` is filled in by the store.
 
     ``messages`` counts all that stands in the transcript or waits behind an unanswered call. ``format`` is
-    that of the log, ``unknown`` names the reserved types in it that this version does not know.
+    that of the log, ``unknown`` names the reserved types in it that this version does not know. ``usage`` is
+    that of the newest run, ``earlier`` that of those before it.
     """
 
     id: str = ""
@@ -90,17 +94,18 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     outline: Outline = Outline()
     format: int = 1
     unknown: tuple[str, ...] = ()
+    usage: RunUsage = RunUsage()
+    earlier: RunUsage = RunUsage()
 
 
 class Post(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Something left for the owner of a session by somebody who is not.
 
-    kind input: ``messages`` and the input's id. kind answer: ``decision``. kind abort: nothing more.
-    ``id`` is the input's id, or unique.
+    What the body of each kind holds, and what becomes of it, is in ``core.entering``. ``id`` is the input's id, or unique.
     """
 
     id: str
-    kind: Literal["input", "answer", "abort"]
+    kind: Literal["input", "answer", "abort", "cancel", "move"]
     at: str
     by: str | None = None
     body: Any = None

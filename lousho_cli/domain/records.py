@@ -19,6 +19,13 @@ import msgspec
 from lousho_cli.domain.agent import AgentDrift, Fingerprint
 from lousho_cli.domain.approvals import PendingApproval, Question, WaitKind
 from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.input_records import InputApplied as InputApplied
+from lousho_cli.domain.input_records import InputMoved as InputMoved
+from lousho_cli.domain.input_records import InputReceived as InputReceived
+from lousho_cli.domain.input_records import InputRejected as InputRejected
+from lousho_cli.domain.input_records import InputSettled as InputSettled
+from lousho_cli.domain.input_records import InputTakenBack as InputTakenBack
+from lousho_cli.domain.input_records import Outcome as Outcome
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.state import State
 from lousho_cli.domain.stops import Stop
@@ -34,7 +41,6 @@ RESERVED = "lousho."
 """Types that start so are ours."""
 
 Replay = Literal["safe", "never"]
-Outcome = Literal["completed", "failed", "aborted"]
 PermissionSource = Literal["rule", "mode", "hook"]
 
 
@@ -79,33 +85,6 @@ class Claimed(_Record, frozen=True, gc=False, tag="lousho.claimed"):
 
     host: str
     format: int = FORMAT
-
-
-class InputReceived(_Record, frozen=True, gc=False, tag="lousho.input_received"):
-    """An input arrived and is durable: its receipt may be given. ``messages`` are those that were not there already.
-
-    ``joins``: it enters the run that is going on, before its next model call; any other waits for a run of its own.
-    """
-
-    id: str
-    messages: tuple[Message, ...]
-    by: str | None = None
-    joins: bool = False
-
-
-class InputApplied(_Record, frozen=True, gc=False, tag="lousho.input_applied"):
-    """An input entered the transcript; behind unanswered calls its messages wait until those have results."""
-
-    id: str
-
-
-class InputSettled(_Record, frozen=True, gc=False, tag="lousho.input_settled"):
-    """An input came to its end. A failed or aborted one is never run again unless the session is named."""
-
-    id: str
-    outcome: Outcome
-    error: str | None = None
-    code: str | None = None
 
 
 class AbortAsked(_Record, frozen=True, gc=False, tag="lousho.abort_asked"):
@@ -156,7 +135,7 @@ class Turn(_Record, frozen=True, gc=False, tag="lousho.turn"):
 
 
 class Splice(_Record, frozen=True, gc=False, tag="lousho.splice"):
-    """The transcript becomes its first ``keep`` messages and ``add``. Only for repair and patches."""
+    """The transcript becomes its first ``keep`` messages and ``add``. Only for repair, patches, and an answer that is gone on with."""
 
     keep: int
     add: tuple[Message, ...] = ()
@@ -247,11 +226,18 @@ class WaitPutBack(_Record, frozen=True, gc=False, tag="lousho.wait_put_back"):
 
 
 class ModelRetry(_Record, frozen=True, gc=False, tag="lousho.model_retry"):
-    """A model call failed and will be tried again; written before the wait."""
+    """A model call failed and will be tried again; written before the wait.
+
+    ``category``: of the error. ``limit``: how often it may be tried again, None where only the caller's own code knows.
+    ``continued``: the text that had come is kept, by the splice in front of this, and the model goes on with it.
+    """
 
     count: int
     error: str
     wait_ms: int = 0
+    category: str = ""
+    limit: int | None = None
+    continued: bool = False
 
 
 class BusinessState(_Record, frozen=True, gc=False, tag="lousho.business_state"):
@@ -259,6 +245,37 @@ class BusinessState(_Record, frozen=True, gc=False, tag="lousho.business_state")
 
     value: Any
     altered: bool = False
+
+
+class SettingChanged(_Record, frozen=True, gc=False, tag="lousho.setting_changed"):
+    """A setting or a config value of the session has a new value; None takes it away. It holds for the runs that begin later."""
+
+    name: str
+    value: Any = None
+
+
+class StepDone(_Record, frozen=True, gc=False, tag="lousho.step_done"):
+    """A named step within a call came to its end. Should the call run again, the step gives this value and does not."""
+
+    id: str
+    name: str
+    value: Any = None
+
+
+class WakeSet(_Record, frozen=True, gc=False, tag="lousho.wake_set"):
+    """The session is to be taken up at a time, ``input`` with it; a time that is None takes it back."""
+
+    at: str | None
+    input: str | None = None
+
+
+class CommandEnded(_Record, frozen=True, gc=False, tag="lousho.command_ended"):
+    """The owner carried out what it was asked for: ``id`` names the post. ``error`` instead of a value where it failed."""
+
+    id: str
+    value: Any = None
+    error: str | None = None
+    code: str | None = None
 
 
 class Mark(_Record, frozen=True, gc=False, tag="lousho.mark"):
@@ -291,6 +308,9 @@ Own = (
     | Claimed
     | InputReceived
     | InputApplied
+    | InputMoved
+    | InputTakenBack
+    | InputRejected
     | InputSettled
     | AbortAsked
     | RunStarted
@@ -309,6 +329,10 @@ Own = (
     | WaitPutBack
     | ModelRetry
     | BusinessState
+    | SettingChanged
+    | StepDone
+    | WakeSet
+    | CommandEnded
     | Mark
     | Note
 )

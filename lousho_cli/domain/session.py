@@ -13,6 +13,7 @@ import msgspec
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, Question, WaitKind
 from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.cut_answers import joined
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.stops import Stop
@@ -56,7 +57,8 @@ class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     ``results`` are those behind the first unanswered call, by call id; the in-order prefix
     is in the transcript already. ``started`` gives the epoch under which a call was begun.
-    ``asked`` are the calls that had begun and now wait for a person.
+    ``asked`` are the calls that had begun and now wait for a person; ``steps`` what named steps
+    within a call gave, by call id and name.
     """
 
     calls: tuple[ToolCall, ...]
@@ -66,6 +68,7 @@ class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     spawned: dict[str, tuple[int, str]] = {}
     truncated: bool = False
     asked: Mapping[str, Asked] = {}
+    steps: Mapping[str, Mapping[str, Any]] = {}
 
     @property
     def unanswered(self) -> tuple[ToolCall, ...]:
@@ -73,15 +76,17 @@ class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One input: its content digest, who sent it, and how far it came."""
+    """One input: its content digest, who sent it, and how far it came. Of a rejected one ``error`` is the reason."""
 
     digest: str
     by: str | None = None
-    status: Literal["received", "applied", "settled"] = "received"
+    status: Literal["received", "applied", "settled", "rejected"] = "received"
     outcome: Literal["completed", "failed", "aborted"] | None = None
     error: str | None = None
     messages: tuple[Message, ...] = ()
     joins: bool = False
+    overrides: dict[str, Any] = {}
+    code: str | None = None
 
 
 class Marked(msgspec.Struct, frozen=True, gc=False):
@@ -120,7 +125,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     messages: the transcript; every turn in it but the last is answered.
     held: input waiting behind unanswered calls.
     turn: the open turn, None when every call has its result.
-    step: model calls so far in this run.
+    step: model calls so far in this run, usage: what they used; earlier: what the runs before this one used.
     wait: what a person must decide, None when nothing waits; ``wait_taken`` once an approval store gave it away.
     decisions: what a person decided on calls of the open turn, by call id.
     decided: ids of all approvals that were decided, for ever.
@@ -132,6 +137,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     last_mark: run, step and number of the newest mark ever, so that numbers never move.
     ring: how many marks the ring keeps, as the newest of them says.
     unknown: reserved record types of a newer version that were passed over.
+    settings: values that were set for this session, by name. wake: when it is to be taken up, and the input that does it.
     """
 
     seq: int = 0
@@ -151,6 +157,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     run: Run = NO_RUN
     step: int = 0
     usage: RunUsage = RunUsage()
+    earlier: RunUsage = RunUsage()
     step_usage: Shared[StepUsage] = msgspec.field(default_factory=Shared)
     status: Status = "in-progress"
     finish_reason: str = "stop"
@@ -175,6 +182,8 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     unknown: tuple[str, ...] = ()
     children: Mapping[str, Session] = {}
     stop: Stop | None = None
+    settings: Mapping[str, Any] = {}
+    wake: tuple[str, str | None] | None = None
 
     @property
     def exists(self) -> bool:
@@ -203,7 +212,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     @property
     def answer(self) -> str:
         """The last text of the model in this run; '' when it said nothing."""
-        for message in reversed(self.messages[self.run.start :]):
+        for message in reversed(joined(self.messages[self.run.start :])):
             if message.role == "assistant" and message.text:
                 return message.text
         return ""

@@ -17,6 +17,9 @@ from lousho_cli.domain.session import InputState, OpenTurn, Parent, Run
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
+CACHE_SHAPE = 2
+"""Goes up when a state or a head says more than it did: a cache of an older shape is made anew, as if it were damaged."""
+
 
 class MarkState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One mark. Its transcript is the first ``length`` messages of the state's, or ``own`` where it was rewritten since."""
@@ -63,6 +66,7 @@ class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     runs: tuple[Run, ...] = ()
     step: int = 0
     usage: RunUsage = RunUsage()
+    earlier: RunUsage = RunUsage()
     step_usage: tuple[StepUsage, ...] = ()
     status: Status = "in-progress"
     finish_reason: str = "stop"
@@ -87,3 +91,5 @@ class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     unknown: tuple[str, ...] = ()
     children: dict[str, State] = {}
     stop: Stop | None = None
+    settings: dict[str, Any] = {}
+    wake: tuple[str, str | None] | None = None

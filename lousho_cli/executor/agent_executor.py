@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal
 
+from lousho_cli.core.admit import must_say_something
 from lousho_cli.core.gate import Replay
 from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.resuming import DriftMode
@@ -96,7 +97,7 @@ class AgentExecutor:
         Args:
             agent: its ``instructions``, ``tools`` and ``model`` may each be a function of an ``AgentContext``. A new run
                 asks them; one that goes on asks for instructions and tools with the same again, and keeps its model.
-            input: text, a message, or a list of them; [] only goes on.
+            input: text, a message, or a list of them, which may not end in a blank one; [] only goes on.
             tool_registry: tools by name, or a list of them. The agent's ``tools`` picks some.
             max_steps: model calls a run may make, those before a resume included.
             tool_concurrency: how many calls of a turn may run at once; None or 'unbounded' for all.
@@ -112,7 +113,8 @@ class AgentExecutor:
             max_tokens, max_input_tokens, max_output_tokens, max_cost_usd, max_duration_ms: limits of the run, its sub-agents
                 included; time spent waiting for a person does not count.
             on_exceeded: what a spent limit in tokens or money means: ``stop`` ends the run, ``throw`` fails it.
-            prices: what models cost: a ``Price`` by model name, or a function from one to the other. Needed for ``max_cost_usd``.
+            prices: what models cost: a ``Price`` by model name, a function from one to the other, ``known_prices()``, or a list
+                of those, the first that knows a price first. Needed for ``max_cost_usd``.
             permissions: rules that allow, ask about or deny calls; the first that fits decides (see ``Rule``).
             permission_mode: ``default``, ``plan`` (only tools that change nothing), ``dont-ask`` (what would need a person is
                 denied) or ``accept-edits`` (tools that only edit files are not asked about).
@@ -170,7 +172,7 @@ class AgentExecutor:
                 source,
                 Order(
                     place=place_of(_text_of("session_id", session_id), checkpoint_store, approval_store, clock),
-                    messages=messages_from(input),
+                    messages=must_say_something(messages_from(input)),
                     input_id=_id_of(input_id),
                     by=_text_of("by", by),
                     path=_path_of(agent_path),

@@ -17,7 +17,6 @@ from lousho_cli.core.fold import fold
 from lousho_cli.core.record_events import DRIFT
 from lousho_cli.core.resuming import drift_of, missing_tools
 from lousho_cli.core.sub_agents import facts_of
-from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import AgentDrift
 from lousho_cli.domain.events import RunStart
@@ -111,7 +110,7 @@ class Beginner:
         if not records:
             self._events.emit(RunStart(run=session.run.number, attempt=session.attempts, cursor=session.seq))
             return Beginning(agent, answered=await self._as_answered(session))
-        return Beginning(agent, (*notes, *records, *self._repaired(_told(session, records)), *state))
+        return Beginning(agent, (*notes, *records, *state))
 
     async def _as_answered(self, session: Session) -> Session:
         """The session when the input of this order was settled; as it is now where that can not be told."""
@@ -164,13 +163,6 @@ class Beginner:
     def _note(self, kind: str, text: str, drift: AgentDrift | None = None) -> r.Note:
         log_to.warning("%s: %s", self._order.place.session_id, text)
         return r.Note(kind, text_of(text), drift)
-
-    def _repaired(self, session: Session) -> tuple[r.Record, ...]:
-        """A splice that makes an old transcript one a provider accepts; nothing where it is."""
-        if not session.exists or check(session.messages, open_tail=session.turn is not None) is None:
-            return ()
-        messages, words = repair(session.messages, open_tail=session.turn is not None)
-        return (r.Splice(0, messages, "repair"), self._note("repair", "; ".join(words)))
 
 
 def _compare(agent: RunAgent, session: Session) -> AgentDrift | None:

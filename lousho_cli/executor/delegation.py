@@ -15,6 +15,7 @@ from lousho_cli.core.delegation import begins, result_of
 from lousho_cli.domain import records as r
 from lousho_cli.errors import (
     BudgetExceededError,
+    CassetteError,
     GuardrailTrippedError,
     HookError,
     OwnershipLostError,
@@ -69,7 +70,7 @@ class Delegation:
 
 def _failed(effect: RunCall, error: SDKError) -> r.ToolFinished | Fatal:
     """What may pass, such as an overloaded model, and what stops a run, stop this one, which keeps what was done; else the lead is told."""
-    stops = isinstance(error, HookError | GuardrailTrippedError | BudgetExceededError)
+    stops = isinstance(error, HookError | GuardrailTrippedError | BudgetExceededError | CassetteError)
     if stops or (isinstance(error, ProviderError) and error.retryable):
         return Fatal(effect.call, error)
     return r.ToolFinished(effect.call.id, tool_errors.execution(effect.call, type(error).__name__, error.detail), is_error=True)

@@ -215,10 +215,13 @@ class Driver:
         return settled(self.log.session, "failed", plain(detail)[0] or type(error).__name__, code)
 
     async def _call_model(self, effect: CallModel) -> Sequence[r.Record]:
-        self._calling_model = True
-        if self.log.unsynced:
-            self._flush.begin()
         try:
+            repairs = self._models.mended()
+            if repairs:
+                return repairs
+            self._calling_model = True
+            if self.log.unsynced:
+                self._flush.begin()
             turn = await self._models.ask(effect.step)
         except ProviderError as error:
             return self._retry_or_fail(error)
@@ -230,6 +233,7 @@ class Driver:
         finally:
             self._flush.end()
         if turn is None:
+            self._calling_model = self._models.asking
             return ()  # it was cut short by the signal; deciding sees that
         self._calling_model = False
         self._consults.forget()
@@ -240,13 +244,13 @@ class Driver:
         self._calling_model = False
         failure: SDKError = error
         try:
-            wait_ms = self._models.wait_before_retry(error)
+            retry = self._models.after_failure(error)
         except HookError as raised:
-            wait_ms, failure = None, raised
-        if wait_ms is None:
-            self._failure = failure
-            return self._failed(failure)
-        return (r.ModelRetry(self.log.session.retries + 1, plain(error.detail)[0], wait_ms),)
+            retry, failure = (), raised
+        if retry:
+            return retry
+        self._failure = failure
+        return self._failed(failure)
 
 
 _BEFORE_MODEL = {r.ToolFinished, r.Mark}

@@ -11,6 +11,7 @@ import msgspec
 from lousho_cli.core.transcript import check
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.cut_answers import count_answers
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.plain import json_text
 from lousho_cli.errors import HookError
@@ -36,8 +37,7 @@ async def hooked_request(hooks: Hooks, request: ModelRequest) -> ModelRequest:
             problem = check(changed.messages)
             if problem is not None:
                 raise HookError(name, f"made a transcript that is not valid at message {problem.index}: {problem.detail}")
-            turns = sum(message.role == "assistant" for message in changed.messages)
-            changed = msgspec.structs.replace(changed, turns=turns)
+            changed = msgspec.structs.replace(changed, turns=count_answers(changed.messages))
         request = changed
     return request
 

@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
-from lousho_cli.core.admit import same_input
-from lousho_cli.core.answering import answer_records
+from lousho_cli.core.entering import entered
 from lousho_cli.domain import records as r
-from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
-from lousho_cli.domain.messages import Message
 from lousho_cli.domain.plain import text_of
-from lousho_cli.domain.session import Session
 from lousho_cli.errors import StorageError
-from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.session_log import SessionLog
 
 LOOK_EVERY_S = 0.02
 
 
-class Inbox:
-    """Takes posts for one owned session."""
+class Abortable(Protocol):
+    def abort(self) -> None:
+        """Stops what runs, for good."""
 
-    def __init__(self, log: SessionLog, controller: AbortController) -> None:
+
+class Inbox:
+    """Takes posts for one owned session. ``controller`` is told of a wish to stop."""
+
+    def __init__(self, log: SessionLog, controller: Abortable) -> None:
         self._log, self._controller = log, controller
         self._watching: asyncio.Task[None] | None = None
         self._taking = asyncio.Lock()
@@ -61,36 +62,16 @@ class Inbox:
     async def _record(self, posts: Sequence[Post]) -> None:
         for post in posts:
             try:
-                records = self._records(post)
+                records = entered(self._log.session, post, self._log.clock.now())
             except msgspec.ValidationError as error:
                 records = (r.Note("post", text_of(f"post {post.id} could not be read and was dropped: {error}")),)
             if records:
                 self._news = True
-                entered = self._log.enter(*records)
+                batches = self._log.enter(*records)
                 if post.kind == "abort":
                     self._controller.abort()  # before anything else can be decided on: the next input is not meant
-                await self._log.write(entered)
+                await self._log.write(batches)
         await self._log.store.discard(self._log.id, [post.id for post in posts])
-
-    def _records(self, post: Post) -> tuple[r.Record, ...]:
-        session = self._log.session
-        if post.kind == "input":
-            messages = msgspec.convert(post.body, tuple[Message, ...])
-            known = session.inputs.get(post.id)
-            if known is None:
-                return (r.InputReceived(post.id, messages, post.by),)
-            if same_input(known, messages, post.by):
-                return ()
-            said = f"input {post.id} was used before, with other content or by somebody else; it was dropped"
-            return (r.Note("conflict", text_of(said)),)
-        if post.kind == "answer":
-            decision = msgspec.convert(post.body, ApprovalDecision)
-            records = answer_records(session, decision, self._log.clock.now())
-            # Named, so that whoever left it can see that it was this post that decided.
-            return tuple(
-                msgspec.structs.replace(record, post=post.id) if isinstance(record, r.WaitAnswered) else record for record in records
-            )
-        return (r.AbortAsked(post.by),) if _runs(session) else ()
 
     def watch(self) -> None:
         """Looks for posts until ``stop``."""
@@ -113,7 +94,3 @@ class Inbox:
             await asyncio.wait({watching})
             if not watching.cancelled():
                 watching.exception()
-
-
-def _runs(session: Session) -> bool:
-    return session.exists and not session.ended and session.outcome is None

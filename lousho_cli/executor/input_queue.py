@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lousho_cli.core.admit import same_input
+from lousho_cli.core.admit import must_say_something, same_input
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import Input, messages_from, without_system
 from lousho_cli.domain.plain import text_of
@@ -40,10 +40,10 @@ class InputQueue:
 
         Raises:
             InputRejectedError: the id was used for other content.
-            ConfigurationError: there is nothing in it.
+            ConfigurationError: there is nothing in it, or its last message is blank.
             StorageError, OwnershipLostError: it could not be written.
         """
-        messages = tuple(without_system(messages_from(input)))
+        messages = must_say_something(without_system(messages_from(input)))
         if not messages:
             raise ConfigurationError("there is nothing in the input", field="input")
         await self._begun.wait()
@@ -56,7 +56,7 @@ class InputQueue:
             if not same_input(known, messages, by):
                 raise InputRejectedError(f"input {key} was used before, with other content", code="LOUSHO_INPUT_CONFLICT")
             return True
-        await log.record(r.InputReceived(key, messages, by, joins=True), r.Mark(log.session.step))
+        await log.record(r.InputReceived(key, tuple(messages), by, joins=True), r.Mark(log.session.step))
         return True
 
     def open(self, log: SessionLog) -> None:

@@ -1,27 +1,32 @@
-"""Asking the model: the transcript checked before, retries waited for, an abort that does not wait."""
+"""Asking the model: the transcript checked before, and mended; retries waited for; an abort that does not wait."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
+import logging
 
-from lousho_cli.core.transcript import check
+from lousho_cli.core.retry import RetryDecision, RetryPolicy, wait_before
+from lousho_cli.core.transcript import check, mend
 from lousho_cli.domain import records as r
+from lousho_cli.domain.cut_answers import continuation
 from lousho_cli.domain.events import StepStart
-from lousho_cli.domain.plain import text_of
-from lousho_cli.errors import HookError, ProviderError, SDKError
+from lousho_cli.domain.plain import plain, text_of
+from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.guardrails import Watch
-from lousho_cli.executor.interrupts import ESCAPES, INTERRUPTED, Interruptible
+from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
 from lousho_cli.executor.knowing import Known
 from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.perform import ask_model
+from lousho_cli.executor.retrying import decided
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.sub_log import DrivenLog
 
 FLUSH_AFTER_S = 0.005
 """How long a model call may run before the results in front of it are made durable behind it."""
+
+log_to = logging.getLogger("lousho")
 
 
 class FlushBehind:
@@ -62,7 +67,7 @@ class FlushBehind:
 
 
 class ModelCalls:
-    """The model calls of one driver."""
+    """The model calls of one driver. ``asking``: a request was sent; False while a retry is waited for."""
 
     def __init__(self, log: DrivenLog, agent: RunAgent, signal: AbortSignal, events: Events, watch: Watch) -> None:
         self._log, self._agent, self._signal, self._events = log, agent, signal, events
@@ -70,6 +75,8 @@ class ModelCalls:
         self._checked = 0
         self._known = Known()
         self._wait_ms = 0
+        self._partials: Partials | None = None
+        self.asking = False
         self._await: Interruptible[r.Turn | None] = Interruptible()
 
     async def ask(self, step: int) -> r.Turn | None:
@@ -77,9 +84,9 @@ class ModelCalls:
 
         Raises:
             ProviderError: the call failed.
-            SDKError: a hook or a guardrail stopped the run; or the transcript is not one a provider may be sent, a fault of ours.
+            SDKError: a hook or a guardrail stopped the run.
         """
-        self._must_be_valid()
+        self.asking = False
         self._events.emit(StepStart(step=step))
         forget = self._signal.on_abort(self._await.interrupt)
         try:
@@ -94,36 +101,62 @@ class ModelCalls:
             await self._log.clock.sleep(wait_ms / 1000)
         session = self._log.session
         self._known.catch_up(session.messages)
-        return await ask_model(self._agent, session, step, self._events, Partials(self._log), self._known, self._watch)
+        self.asking, self._partials = True, Partials(self._log)
+        return await ask_model(self._agent, session, step, self._events, self._partials, self._known, self._watch)
 
-    def wait_before_retry(self, error: ProviderError) -> int | None:
-        """What the caller's policy says of a failed call: milliseconds to wait, None to give up.
+    def after_failure(self, error: ProviderError) -> tuple[r.Record, ...]:
+        """What a failed call leads to, as the caller's policy says: the records of a retry, with the text that is kept; none for giving up.
+
+        The wait begins with the next call of ``ask``, once they are written.
 
         Raises:
-            HookError: it raised, or said neither.
+            HookError: the policy raised, or said nothing that can be used.
         """
-        ask = self._agent.settings.on_model_error
-        if ask is None:
-            return None
-        try:
-            wait = ask(error, self._log.session.retries, self._log.clock.chance())
-        except (Exception, *ESCAPES) as raised:
-            raise HookError("on_model_error", f"failed: {type(raised).__name__}: {text_of(raised)[:300]}") from raised
-        if inspect.iscoroutine(wait):
-            wait.close()
-        if wait is not None and (not isinstance(wait, int | float) or isinstance(wait, bool) or not 0 <= wait < float("inf")):
-            raise HookError("on_model_error", "must return milliseconds, or None to give up, and may not be async")
-        self._wait_ms = int(wait or 0)
-        return None if wait is None else self._wait_ms
+        policy = self._agent.settings.on_model_error
+        if policy is None:
+            return ()
+        text = self._partials.text if self._partials is not None else ""
+        error.partial = error.partial or bool(text)
+        retries, chance = self._log.session.retries, self._log.clock.chance()
+        decision = decided(policy, error, retries, chance)
+        if decision is None:
+            return ()
+        wait = decision.wait_ms if decision.wait_ms is not None else wait_before(error, retries, chance)
+        if wait is None:
+            return ()  # the server asks for a longer wait than anybody means to make
+        self._wait_ms = wait
+        kept = self._kept(text, decision)
+        limit = policy.max_retries if isinstance(policy, RetryPolicy) else None
+        told = plain(error.detail)[0]
+        return (*kept, r.ModelRetry(retries + 1, told, wait, error.category, limit, continued=bool(kept)))
 
-    def _must_be_valid(self) -> None:
-        """Checks what came since the last call; everything before was checked then."""
+    def _kept(self, text: str, decision: RetryDecision) -> tuple[r.Splice, ...]:
+        """The text of the failed answer as the transcript keeps it. Behind an answer that only paused there is no place for it."""
+        messages = self._log.session.messages
+        if decision.action != "continue" or not messages or messages[-1].role == "assistant":
+            return ()
+        added = continuation(text, decision.notes)
+        return (r.Splice(len(messages), added, "continue"),) if added else ()
+
+    def mended(self) -> tuple[r.Record, ...]:
+        """The records that make the transcript one a provider accepts; none where it is, as always but with old or foreign logs.
+
+        Checks what came since the last call; everything before was checked then.
+
+        Raises:
+            SDKError: it could not be mended, a fault of ours.
+        """
         messages = self._log.session.messages
         problem = check(messages, min(self._checked, len(messages)))
-        if problem is not None:
+        if problem is None:
+            self._checked = len(messages)
+            return ()
+        keep, add, words = mend(messages)
+        if not words:
             raise SDKError(
                 f"the transcript is not valid at message {problem.index}: {problem.detail}",
                 code="LOUSHO_TRANSCRIPT_INVALID",
                 hint="Fork from an earlier step, or report this with: lousho export",
             )
-        self._checked = len(messages)
+        log_to.warning("%s: %s", self._log.id, words)
+        return (r.Splice(keep, add, "repair"), r.Note("repair", text_of(words)))

@@ -7,7 +7,7 @@ their own account. The turn they become supersedes them.
 from __future__ import annotations
 
 from lousho_cli.domain import records as r
-from lousho_cli.domain.plain import plain
+from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.executor.sub_log import DrivenLog
 
 EVERY_S = 0.1
@@ -19,19 +19,25 @@ class Partials:
 
     def __init__(self, log: DrivenLog) -> None:
         self._log = log
-        self._text: list[str] = []
+        self._pieces: list[str] = []
+        self._written = 0
         self._size = 0
         self._last = log.clock.monotonic()
 
+    @property
+    def text(self) -> str:
+        """All that came so far."""
+        return text_of("".join(self._pieces))
+
     async def add(self, text: str) -> None:
         """Takes a piece of text, and writes what came so far when it is time."""
-        self._text.append(text)
+        self._pieces.append(text)
         self._size += len(text)
         now = self._log.clock.monotonic()
         if now - self._last < EVERY_S and self._size < AT_LEAST:
             return
         self._last = now
         if await self._log.store.followed(self._log.id):
-            piece = plain("".join(self._text))[0]
-            self._text, self._size = [], 0
+            piece = plain("".join(self._pieces[self._written :]))[0]
+            self._written, self._size = len(self._pieces), 0
             await self._log.record(r.Partial(piece), durable=False)

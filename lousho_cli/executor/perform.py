@@ -10,6 +10,7 @@ import msgspec
 from lousho_cli.core import tool_errors
 from lousho_cli.core.answers import answer_from, storable
 from lousho_cli.core.decide import FinishCall, RunCall, finished
+from lousho_cli.core.redaction import without_keys
 from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import events as e
 from lousho_cli.domain import records as r
@@ -93,7 +94,8 @@ async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, st
             raise
         raise ProviderError("the provider gave up from inside", category="network", retryable=True) from error
     except Exception as error:
-        raise ProviderError(f"the provider failed: {type(error).__name__}: {str(error)[:300]}") from error
+        said = without_keys(str(error))[:300]
+        raise ProviderError(f"the provider failed: {type(error).__name__}: {said}") from error
     if answer is None:
         raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
     return answer
@@ -158,4 +160,6 @@ def _raised(effect: RunCall, error: Exception) -> Outcome:
         question = Question(text_of(error.text), tuple(map(text_of, error.options)), error.allow_free_text, url=error.url)
         return r.ToolAsked(call.id, "sign-in" if isinstance(error, SignInRequired) else "question", question, plain(effect.args)[0])
     message = error.detail if isinstance(error, SDKError) else str(error)
-    return r.ToolFinished(call.id, tool_errors.execution(call, type(error).__name__, message or type(error).__name__), is_error=True)
+    name = type(error).__name__
+    content = tool_errors.declared(call, name, message or name, getattr(error, "tool_error_kind", None))
+    return r.ToolFinished(call.id, content, is_error=True)

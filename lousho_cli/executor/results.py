@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.core.limits import used_with_sub_agents
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.session import Session
@@ -56,7 +57,7 @@ def result_of(session_id: str, session: Session, *, stopped: bool = False) -> Ru
         text="" if paused else session.answer,
         messages=tuple(session.messages),
         tool_calls=session.tool_calls,
-        usage=session.usage,
+        usage=used_with_sub_agents(session),
         step_usage=tuple(session.step_usage),
         finish_reason="awaiting-approval" if paused else session.finish_reason,
         steps=session.step,

@@ -13,10 +13,11 @@ from lousho_cli.core.gate import Policy, Replay
 from lousho_cli.core.limits import Limits
 from lousho_cli.core.permissions import Mode, mode_from, rules_from
 from lousho_cli.core.resuming import DriftMode
+from lousho_cli.core.retry import RetryDecision
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Agent, agent_from
 from lousho_cli.domain.plain import plain
-from lousho_cli.domain.prices import Price
+from lousho_cli.domain.prices import Rate
 from lousho_cli.errors import ConfigurationError, ProviderError, RangeError
 from lousho_cli.executor.guardrails import NO_GUARDS, Guards, guards_from
 from lousho_cli.executor.hooks import NO_HOOKS, Hooks, hooks_from
@@ -26,10 +27,11 @@ from lousho_cli.executor.sub_agents import SubAgentTool, sub_agent_from
 from lousho_cli.ports.provider import Provider, ToolSpec
 from lousho_cli.ports.tool import Tool, ToolContext
 
-OnModelError = Callable[[ProviderError, int, float], int | None]
+OnModelError = Callable[[ProviderError, int, float], RetryDecision | Literal["retry", "continue"] | int | None]
 """Asked when a model call failed: the error, how often it was retried, and a number from 0 to 1.
 
-Gives how many milliseconds to wait before the next try, or None to give up.
+Gives how many milliseconds to wait before the next try, ``"retry"`` or ``"continue"`` for the usual waits (see
+``RetryDecision``), a ``RetryDecision``, or None to give up. How often a call is retried is its own to decide.
 """
 
 SandboxExecute = Callable[[Tool, Any, ToolContext], Awaitable[Any]]
@@ -83,7 +85,7 @@ class RunAgent(msgspec.Struct, frozen=True):
     settings: RunSettings
     hooks: Hooks = NO_HOOKS
     guards: Guards = NO_GUARDS
-    price_of: Callable[[str], Price | None] | None = None
+    price_of: Callable[[str], Rate | None] | None = None
 
     @property
     def model(self) -> str | None:
@@ -104,7 +106,7 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
     model = agent.model or provider.model
     hooks, guards = hooks_from(settings.hooks), guards_from(settings.guardrails)
     limits = Limits(settings.max_tokens, settings.max_input_tokens, settings.max_output_tokens, settings.max_cost_usd, settings.on_exceeded)
-    price_of = pricing_of(settings.prices, model)
+    price_of = pricing_of(settings.prices, model, provider)
     if limits.max_cost_usd is not None and (price_of is None or price_of(model or "") is None):
         raise unpriced(model)
     begin = r.RunStarted(

@@ -64,7 +64,8 @@ ProviderEvent = TextDelta | ReasoningDelta | Answer
 class Provider(Protocol):
     """A model behind some wire.
 
-    ``name`` is the provider's type, ``model`` the model it asks when the request names none.
+    ``name`` is the provider's type, ``model`` the model it asks when the request names none. One that asks a server
+    also has ``address``, where that is: known prices go by it, so one that stands in for another passes it on.
     """
 
     @property

@@ -119,7 +119,10 @@ class Tool(Protocol):
         """What to ask a person instead of running, None for an ordinary tool."""
 
     async def call(self, args: Any, context: ToolContext) -> Any:
-        """Runs it and returns anything JSON can hold. Raises to give the model an error result."""
+        """Runs it and returns anything JSON can hold. Raises to give the model an error result.
+
+        An error that has a ``tool_error_kind`` says with it which kind of error the model is told of.
+        """
 
     async def reap(self, pid: int, started: str) -> bool:
         """Kills what a cut call left running, if it still is that process; True when it was. No-op by default."""

@@ -12,12 +12,18 @@ import yaml
 from lousho_cli.app.agent_files import load_agent_file
 from lousho_cli.app.agent_schema import agent_file_json_schema
 from lousho_cli.app.agent_tools import build_tools
-from lousho_cli.app.preparing import RunFlags, prepare
+from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.core.permissions import Rule
 from lousho_cli.domain.prices import Price
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.pricing import pricing_of
 
-PRICED = {"type": "scripted", "turns": ["hi"], "price": {"input": 2, "output": 8, "cached_input": 0.5}}
+PRICED = {"type": "scripted", "turns": ["hi"], "price": {"input": 2, "output": 8, "cached_input": 0.5, "cache_write": 2.5}}
+
+
+def price_in(prepared: Prepared, model: str) -> Any:
+    price_of = pricing_of(prepared.settings["prices"], None, None)
+    return price_of(model) if price_of else None
 
 
 def written(folder: Path, **fields: Any) -> Path:
@@ -46,7 +52,7 @@ def test_rules_a_mode_and_limits_reach_the_run(tmp_path: Path) -> None:
     assert policy.mode == "accept-edits"
     assert limits is not None
     assert (limits.max_input_tokens, limits.max_output_tokens, limits.max_cost_usd, limits.on_exceeded) == (10, 20, 1, "throw")
-    assert prepared.settings["prices"] == {"scripted": Price(2, 8, 0.5)}
+    assert price_in(prepared, "scripted") == Price(2, 8, 0.5, 2.5)
     jsonschema.validate(yaml.safe_load(path.read_text()), agent_file_json_schema())
 
 
@@ -145,7 +151,8 @@ def test_a_sub_agent_brings_its_own_rules_and_price(tmp_path: Path) -> None:
     lead = {"provider": PRICED, "subagents": {"scout": "scout.yaml"}, "policy": {"limits": {"max_cost_usd": 1}}}
     lead["policy"] |= {"permissions": [{"tool": "scout", "action": "ask"}]}
     prepared = prepare(load_agent_file(written(tmp_path, **lead)), RunFlags())
-    assert set(prepared.settings["prices"]) == {"scripted", "small"}
+    assert price_in(prepared, "scripted") == price_in(prepared, "small") == Price(2, 8, 0.5, 2.5)
+    assert price_in(prepared, "other") is None
     inner = prepared.facts.tools["scout"].facts  # type: ignore[attr-defined]
     assert [rule.tool for rule in inner.policy.rules] == ["scout", "read-file"]
     assert (inner.policy.mode, inner.limits.max_cost_usd) == ("plan", 1)

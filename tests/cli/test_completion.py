@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from lousho_cli.cli.completing import complete_addresses, complete_agents, complete_approvals, complete_sessions, complete_targets
+from lousho_cli.cli.completing import (
+    complete_addresses,
+    complete_agents,
+    complete_approvals,
+    complete_models,
+    complete_sessions,
+    complete_targets,
+)
 
 
 class _Context:
@@ -55,6 +62,11 @@ def test_targets_are_demos_agent_files_and_folders(folder: Any) -> None:
     assert [value for value, _ in complete_targets(_Context(), [], "")] == ["trip", "booking", "agents/", "mine.yaml"]
     assert complete_targets(_Context(), [], "agents/") == [("agents/a.yaml", "file")]
     assert complete_targets(_Context(), [], "gone/") == []
+
+
+def test_models_are_offered_by_their_providers() -> None:
+    assert [value for value, _ in complete_models(_Context(), [], "open")] == ["openai/", "openai-responses/", "openrouter/"]
+    assert "scripted/" not in dict(complete_models(_Context(), [], ""))
 
 
 def test_a_store_that_can_not_be_read_offers_nothing(folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:

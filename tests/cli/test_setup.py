@@ -37,6 +37,28 @@ def test_doctor_tells_keys_by_name_only(lousho: Any, monkeypatch: pytest.MonkeyP
     assert "not there yet" in states["store"]["detail"]
 
 
+def test_doctor_tells_whom_the_agent_here_asks_and_whether_its_keys_are_there(
+    lousho: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = "{ type: gemini, model: m-9, headers_env: { x-team: TEAM_KEY } }"
+    (folder / "agent.yaml").write_text(f"name: garden\nprompt: p\nprovider: {provider}\n")
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "TEAM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    ran = lousho("doctor", "--json")
+    told = [check["detail"] for check in ran.data if check["state"] == "fail"]
+    assert told == ["the agent here needs GEMINI_API_KEY or GOOGLE_API_KEY: not set", "the agent here needs TEAM_KEY: not set"]
+    assert ran.code == 1
+    monkeypatch.setenv("GOOGLE_API_KEY", "not-to-be-shown")
+    monkeypatch.setenv("TEAM_KEY", "not-to-be-shown")
+    ran = lousho("doctor", "--json")
+    details = {check["name"]: check["detail"] for check in ran.data}
+    assert (ran.code, details["agent"], details["GOOGLE_API_KEY"], details["TEAM_KEY"]) == (0, "garden", "set", "set")
+    assert details["provider"] == "gemini at https://generativelanguage.googleapis.com/v1beta/openai/chat/completions, model m-9"
+    assert "not-to-be" not in ran.out
+    (folder / "agent.yaml").write_text("name: garden\nprompt: p\nprovider: { type: gemni, model: m }\n")
+    assert "did you mean gemini?" in next(check["detail"] for check in lousho("doctor", "--json").data if check["name"] == "agent")
+
+
 def test_doctor_fails_for_a_store_or_a_setting_that_can_not_work(lousho: Any, folder: Path) -> None:
     (folder / "file").write_text("")
     assert lousho("doctor", "--store", "file").code == 1

@@ -16,8 +16,10 @@ from lousho_cli.domain.approvals import PendingApproval, Question
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.stops import Aborted, Spent, Tripped
+from lousho_cli.domain.usage import CallUsage
 
 IDS = ("a", "b", "c")
+USED = (None, CallUsage(10, 5), CallUsage(7, 3, 2, 1, 0.25, 4))
 ids = st.sampled_from(IDS)
 calls = st.lists(ids, max_size=3).map(lambda names: tuple(ToolCall(name, "t") for name in names))
 assistants = calls.map(lambda made: Message("assistant", "x", made))
@@ -42,7 +44,7 @@ own = st.one_of(
     st.builds(r.InputSettled, ids, st.sampled_from(["completed", "failed", "aborted"]), st.sampled_from([None, "e"])),
     st.builds(r.RunStarted, ids, instructions=st.sampled_from([None, "be kind"])),
     st.builds(r.RunResumed, st.integers(1, 5)),
-    st.builds(r.Turn, assistants),
+    st.builds(lambda message, used: r.Turn(message, model="m", usage=used), assistants, st.sampled_from(USED)),
     st.builds(r.Splice, st.integers(0, 6), histories),
     st.builds(r.ToolStarted, ids),
     st.builds(r.ToolFinished, ids, st.just("1")),
@@ -129,3 +131,26 @@ def test_a_head_says_what_a_newer_version_wrote() -> None:
     head = advance_all(Head(), [batch])
     assert head is not None
     assert (head.format, head.unknown) == (9, ("lousho.later",))
+
+
+def test_what_sub_agents_used_is_counted_while_they_run_and_after() -> None:
+    used = CallUsage(7, 3, 2, 1, 0.25, 4)
+    call = Message("assistant", "", (ToolCall("c1", "scout"),))
+    log: list[list[Any]] = [
+        [r.Created("a"), r.RunStarted("i"), r.Turn(call, model="m", usage=used)],
+        [r.Within(("c1",), (r.RunStarted("j"), r.Turn(call, model="n", usage=used)))],
+        [r.Within(("c1", "c1"), (r.RunStarted("k"), r.Turn(Message("assistant", "x"), model="o", usage=used)))],
+        [r.Within(("c1",), (r.ToolFinished("c1", "1"),))],
+        [r.ToolFinished("c1", "1")],
+        [r.RunStarted("l"), r.Turn(Message("assistant", "x"), model="m", usage=used)],
+    ]
+    batches = batches_of(log)
+    head: Head | None = Head()
+    seen = []
+    for number, batch in enumerate(batches, 1):
+        assert head is not None
+        head = advance(head, batch)
+        assert head is not None
+        assert head == head_of(fold(batches[:number]))
+        seen.append((head.usage.total_tokens, head.usage.delegated.total_tokens, head.earlier.tokens_with_delegated))
+    assert seen == [(10, 0, 0), (10, 0, 0), (10, 0, 0), (10, 0, 0), (10, 20, 0), (10, 0, 30)]

@@ -89,3 +89,10 @@ def test_extras_add_and_never_override() -> None:
 
 def test_what_json_can_not_hold_never_raises() -> None:
     assert read(te.tool_error("execution", "t", "bad \ud800", value=float("nan"), thing=object()))["value"] == "NaN"
+
+
+def test_an_error_may_say_its_kind_and_an_unknown_one_is_execution():
+    call = ToolCall("c1", "fs", "{}")
+    kinds = [json.loads(te.declared(call, "Gone", "it died", kind))["kind"] for kind in ("mcp", "sandbox", "nonsense", None, [])]
+    assert kinds == ["mcp", "sandbox", "execution", "execution", "execution"]
+    assert json.loads(te.declared(call, "Gone", "it died", "mcp"))["error"] == "Gone"

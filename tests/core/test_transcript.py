@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lousho_cli.core.transcript import check, repair, split_open_turn
+from lousho_cli.core.transcript import check, mend, repair, split_open_turn
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.texts import NOT_RUN_TOOL_RESULT
@@ -183,3 +183,23 @@ def test_a_split_of_a_repaired_transcript_loses_nothing(messages: list[Message])
     split = split_open_turn(fixed)
     assert (*split.before, *split.results.values(), *split.held) == fixed
     assert all(call.id not in split.results for call in split.unanswered)
+
+
+@given(MESSAGES)
+def test_a_repair_loses_no_recorded_result_of_a_call(messages: list[Message]) -> None:
+    """Each call that somebody recorded a result for behind it has one of those, and none that says it was not run."""
+    fixed, _ = repair(messages)
+    recorded = [message for message in messages if message.role == "tool"]
+    given = [message for message in fixed if message.role == "tool" and "not-run" not in message.text]
+    ids = [message.tool_call_id for message in given]
+    assert all(any(message is one for one in recorded) for message in given)
+    asked_for = {call.id for message in messages for call in message.tool_calls}
+    assert set(ids) == {message.tool_call_id for message in recorded} & asked_for
+
+
+@given(MESSAGES)
+def test_mending_is_the_repair_as_a_change(messages: list[Message]) -> None:
+    fixed, words = repair(messages)
+    keep, add, told = mend(messages)
+    assert (*messages[:keep], *add) == fixed
+    assert bool(told) == bool(words)

@@ -94,7 +94,7 @@ def test_a_whole_checkpoint_is_read() -> None:
     assert turn == Message("assistant", "", (call,), reasoning=(Reasoning("hm", "sig"), Reasoning(redacted="xx")))
     assert result == Message("tool", '{"error":"Error"}', (), "call_weather", "weather", True)
     assert read.tool_calls == (call,)
-    assert read.usage == RunUsage(40, 12, 52, 1, False, 0.001, 3, 0, {"gpt": ModelUsage(40, 12, 1, 0.001)})
+    assert read.usage == RunUsage(40, 12, 52, 1, False, 0.001, 3, None, {"gpt": ModelUsage(40, 12, 1, 0.001)})
     assert read.step_usage == (StepUsage(1, "gpt", 40, 12, 52, False, 0.001),)
     assert read.business_state == {"order": 7}
     assert read.agent_fingerprint is not None

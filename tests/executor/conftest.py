@@ -19,6 +19,7 @@ import pytest
 from lousho_cli.core.transcript import check
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
 from lousho_cli.domain.checkpoint import Checkpoint
+from lousho_cli.domain.cut_answers import count_answers
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.executor.agent_executor import AgentExecutor
@@ -106,7 +107,7 @@ class Model:
         messages = tuple(request.messages)
         self.asked.append(messages)
         assert check(messages) is None, check(messages)
-        assert request.turns == sum(message.role == "assistant" for message in messages)
+        assert request.turns == count_answers(messages)
         entry = self.turns[request.turns]
         if callable(entry):
             entry = entry(request)

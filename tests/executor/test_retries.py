@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from lousho_cli.core.retry import retry_transient_errors
+from lousho_cli.core.failures import classify
+from lousho_cli.core.retry import RetryDecision, retry_transient_errors
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import Message
 from lousho_cli.errors import HookError, ProviderError
+from lousho_cli.executor.abort import AbortController
 from lousho_cli.ports.provider import TextDelta
+from lousho_cli.providers.wire.errors import failure_error
 
 BUSY = ProviderError("busy", category="rate-limit", retryable=True)
 
@@ -21,23 +25,89 @@ def failing(times: int, then: Any = "done", error: ProviderError = BUSY) -> Any:
     return lambda request: next(left, then)
 
 
-async def test_nothing_is_retried_unless_asked(store: Any, bench: Any) -> None:
+async def test_ds_198_nothing_is_retried_unless_asked(store: Any, bench: Any) -> None:
     model = bench.Model(failing(1))
     with pytest.raises(ProviderError):
         await bench.run(store, model)
     assert len(model.asked) == 1
 
 
-async def test_a_transient_error_is_retried_with_growing_waits(store: Any, bench: Any, clock: Any) -> None:
+async def test_ds_129_a_transient_error_is_retried_with_growing_waits(store: Any, bench: Any, clock: Any) -> None:
     result = await bench.run(store, bench.Model(failing(3)), clock=clock, on_model_error=retry_transient_errors())
     assert (result.text, clock.slept) == ("done", [1.5, 3.0, 6.0])
     assert bench.shape(result.messages) == ["system:Be brief.", "user:go", "assistant:done"]
 
 
-async def test_the_wait_that_the_server_asks_for_is_kept(store: Any, bench: Any, clock: Any) -> None:
+async def test_ds_132_the_wait_that_the_server_asks_for_is_kept(store: Any, bench: Any, clock: Any) -> None:
     error = ProviderError("busy", category="rate-limit", retryable=True, retry_after_ms=7000)
     await bench.run(store, bench.Model(failing(1, error=error)), clock=clock, on_model_error=retry_transient_errors())
     assert clock.slept == [7.0]
+
+
+async def test_ds_130_three_retries_then_one_error(store: Any, bench: Any, clock: Any) -> None:
+    model, events = bench.Model(failing(9)), []
+    with pytest.raises(ProviderError, match="busy"):
+        await bench.run(store, model, clock=clock, on_model_error=retry_transient_errors(), on_event=events.append)
+    assert len(model.asked) == 4
+    assert [event.message for event in events if event.type == "error"] == ["busy"]
+    assert [(event.count, event.limit, event.category) for event in events if event.type == "provider.retry"] == [
+        (n, 3, "rate-limit") for n in (1, 2, 3)
+    ]
+
+
+async def test_ds_132_a_wait_beyond_15_minutes_ends_the_retries(store: Any, bench: Any, clock: Any) -> None:
+    error = failure_error(classify(429), "busy", retry_after_ms=3_600_000)
+    model = bench.Model(failing(1, error=error))
+    with pytest.raises(ProviderError, match="3600 s"):
+        await bench.run(store, model, clock=clock, on_model_error=retry_transient_errors())
+    assert (len(model.asked), clock.slept) == (1, [])
+
+
+@pytest.mark.parametrize("stop", ["abort", "stop"])
+async def test_ds_133_cancelling_in_the_wait_ends_the_run_at_once_and_without_an_error(log_stores: Any, bench: Any, stop: str) -> None:
+    controller, events = AbortController(), []
+
+    def on_event(event: Any) -> None:
+        events.append(event)
+        if event.type == "provider.retry":
+            asyncio.get_running_loop().call_later(0, getattr(controller, stop))
+
+    model = bench.Model(failing(1))
+    policy = retry_transient_errors(base_delay_ms=800_000)
+    async with asyncio.timeout(5):
+        result = await bench.run(log_stores, model, signal=controller.signal, on_event=on_event, on_model_error=policy)
+    assert (result.finish_reason == "aborted", result.stopped, len(model.asked)) == (stop == "abort", stop == "stop", 1)
+    assert "error" not in [event.type for event in events]
+    head = await log_stores.again().log_store.head("s")
+    assert (head.outcome, head.step) == ("aborted" if stop == "abort" else None, 0), "no model call was cut short, so it is no step"
+    resumed = await bench.run(log_stores.again(), bench.Model("done"), text=[], on_model_error=policy)
+    assert (resumed.text, resumed.steps) == ("done", 1)
+
+
+async def test_ds_136_a_new_run_begins_its_tries_afresh(store: Any, bench: Any, clock: Any) -> None:
+    options = {"clock": clock, "on_model_error": retry_transient_errors(max_retries=2)}
+    await bench.run(store, bench.Model(failing(2)), **options)
+    result = await bench.run(store, bench.Model("", failing(2)), text="and now?", **options)
+    assert (result.text, clock.slept) == ("done", [1.5, 3.0, 1.5, 3.0])
+
+
+async def test_ds_138_a_retried_run_ends_completed_and_without_an_error(log_stores: Any, bench: Any, clock: Any) -> None:
+    events: list[Any] = []
+    await bench.run(log_stores, bench.Model(failing(2)), clock=clock, on_model_error=retry_transient_errors(), on_event=events.append)
+    assert "error" not in [event.type for event in events]
+    assert (events[-1].outcome, events[-1].finish_reason) == ("completed", "stop")
+    head = await log_stores.again().log_store.head("s")
+    assert (head.outcome, head.error) == ("completed", None)
+
+
+async def test_whoever_goes_on_with_a_run_that_died_in_its_wait_asks_at_once(log_stores: Any, bench: Any, clock: Any) -> None:
+    async def die(seconds: float) -> None:
+        raise bench.Killed
+
+    clock.sleep = die
+    await bench.dies(bench.run(log_stores, bench.Model(failing(1)), clock=clock, on_model_error=retry_transient_errors()))
+    result = await bench.run(log_stores.again(), bench.Model("done"), text=[], clock=clock, on_model_error=retry_transient_errors())
+    assert result.text == "done"
 
 
 async def test_retries_end(store: Any, bench: Any, clock: Any) -> None:
@@ -47,7 +117,7 @@ async def test_retries_end(store: Any, bench: Any, clock: Any) -> None:
     assert (len(model.asked), len(clock.slept)) == (3, 2)
 
 
-async def test_what_no_retry_helps_is_not_retried(store: Any, bench: Any, clock: Any) -> None:
+async def test_ds_129_what_no_retry_helps_is_not_retried(store: Any, bench: Any, clock: Any) -> None:
     model = bench.Model(failing(1, error=ProviderError("no", category="auth-failure")))
     with pytest.raises(ProviderError):
         await bench.run(store, model, clock=clock, on_model_error=retry_transient_errors())
@@ -67,7 +137,7 @@ async def test_a_policy_may_be_a_function(store: Any, bench: Any, clock: Any) ->
     assert clock.slept == [0.25]
 
 
-async def test_the_count_is_in_the_log_before_the_wait(log_stores: Any, bench: Any, clock: Any) -> None:
+async def test_ds_135_the_count_is_in_the_log_before_the_wait(log_stores: Any, bench: Any, clock: Any) -> None:
     seen: list[list[int]] = []
 
     async def sleep(seconds: float) -> None:
@@ -79,7 +149,7 @@ async def test_the_count_is_in_the_log_before_the_wait(log_stores: Any, bench: A
     assert seen == [[1], [1, 2]]
 
 
-async def test_the_count_survives_a_crash_in_the_wait(log_stores: Any, bench: Any, clock: Any) -> None:
+async def test_ds_135_the_count_survives_a_crash_in_the_wait(log_stores: Any, bench: Any, clock: Any) -> None:
     async def die(seconds: float) -> None:
         if len(clock.slept) == 1:
             raise bench.Killed
@@ -94,7 +164,7 @@ async def test_the_count_survives_a_crash_in_the_wait(log_stores: Any, bench: An
     assert len(model.asked) == 2, "two of three retries were used up before the crash"
 
 
-async def test_a_finished_tool_phase_is_progress(store: Any, bench: Any, box: Any, clock: Any) -> None:
+async def test_ds_136_a_finished_tool_phase_is_progress(store: Any, bench: Any, box: Any, clock: Any) -> None:
     box.tool("book")
     model = bench.Model(failing(2, bench.Calls("book")), failing(2))
     result = await bench.run(store, model, box.tools, clock=clock, on_model_error=retry_transient_errors(max_retries=2))
@@ -145,6 +215,13 @@ async def test_an_error_of_any_kind_from_a_provider_is_a_provider_error(store: A
         await bench.run(store, bench.Model(KeyError("choices")))
 
 
+async def test_a_key_in_the_error_of_a_provider_of_ones_own_is_in_no_error_of_ours(log_stores: Any, bench: Any) -> None:
+    said = RuntimeError("Incorrect API key provided: sk-live-0123456789abcdef.")
+    with pytest.raises(ProviderError, match=r"RuntimeError: Incorrect API key provided: \[key\]"):
+        await bench.run(log_stores, bench.Model(said))
+    assert "0123456789" not in (await log_stores.log_store.head("s")).error
+
+
 async def test_a_failed_run_is_settled_as_failed_and_not_finished(log_stores: Any, bench: Any) -> None:
     """DESIGN 6.8: ended is not erased."""
     with pytest.raises(ProviderError):
@@ -160,7 +237,18 @@ async def _later(error: Any, retries: int, chance: float) -> int:
 
 
 @pytest.mark.parametrize(
-    "policy", [lambda *given: 1 / 0, lambda *given: "soon", lambda *given: -5, _later], ids=["raises", "text", "negative", "async"]
+    "policy",
+    [
+        lambda *given: 1 / 0,
+        lambda *given: "soon",
+        lambda *given: -5,
+        _later,
+        lambda *given: True,
+        lambda *given: RetryDecision("again"),
+        lambda *given: RetryDecision(wait_ms=-1),
+        lambda *given: RetryDecision("continue", note=("go on", "")),
+    ],
+    ids=["raises", "text", "negative", "async", "flag", "action", "wait", "note"],
 )
 async def test_a_policy_that_can_not_be_used_fails_the_run_and_is_named(store: Any, bench: Any, policy: Any) -> None:
     model = bench.Model(bench.Calls("look"), ProviderError("overloaded", category="overloaded", retryable=True))

@@ -62,3 +62,10 @@ def test_importing_the_package_costs_nothing(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
     )
     assert int(ran.stdout) <= 2
+
+
+def test_a_run_without_servers_loads_nothing_of_the_protocol_for_them(tmp_path: Path) -> None:
+    modules = _loaded(tmp_path, "run", "trip")
+    assert "lousho_cli.tools.mcp.spec" in modules
+    assert not {name for name in modules if name.partition(".")[0] in {"mcp", "mcp_types", "httpx2", "anyio"}}
+    assert not modules & {"lousho_cli.tools.mcp.opening", "lousho_cli.tools.mcp.connection"}

@@ -12,6 +12,7 @@ from lousho_cli.cli.run_options import (
     AgentPaths,
     Approval,
     ApproveAll,
+    Cassette,
     Format,
     Interrupted,
     MaxSteps,
@@ -38,6 +39,7 @@ def run(
     max_steps: MaxSteps = None,
     model: Model = None,
     yes: ApproveAll = False,
+    cassette: Cassette = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
     no_input: NoInput = False,
@@ -52,7 +54,7 @@ def run(
     from lousho_cli.cli.deciding import choice_of
 
     face = face_of(ctx)
-    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     order = DecisionOrder(approval, "answer", value, (), not no_resume, flags, choice_of(face, agent, agents))
     return asyncio.run(_ask_and_decide(face, order, output, no_input=no_input))
 

@@ -12,6 +12,7 @@ from lousho_cli.cli.run_options import (
     AgentPaths,
     Approval,
     ApproveAll,
+    Cassette,
     Format,
     Interrupted,
     MaxSteps,
@@ -42,6 +43,7 @@ def run(
     max_steps: MaxSteps = None,
     model: Model = None,
     yes: ApproveAll = False,
+    cassette: Cassette = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
     no_input: NoInput = False,
@@ -59,6 +61,6 @@ def run(
 
     face = face_of(ctx)
     edited = () if edit is None else (read_object(edit, "--edit", current_folder()),)
-    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     choice = choice_of(face, agent, agents)
     return asyncio.run(decide(face, DecisionOrder(approval, "approve", note, edited, not no_resume, flags, choice), output))

@@ -10,7 +10,7 @@ from lousho_cli.cli.exits import Exit
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.options import Address
 from lousho_cli.cli.own_stdout import own_stdout
-from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Format, Interrupted, MaxSteps, Model, NoInput, OnDrift
+from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Cassette, Format, Interrupted, MaxSteps, Model, NoInput, OnDrift
 
 EXAMPLES = (
     "lousho fork trip --from-step 1                       a copy as of step 1, as trip.fork-1",
@@ -38,6 +38,7 @@ def run(
     max_steps: MaxSteps = None,
     model: Model = None,
     yes: ApproveAll = False,
+    cassette: Cassette = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
     no_input: NoInput = False,
@@ -55,7 +56,7 @@ def run(
 
     face = face_of(ctx)
     change = read_patch(current_folder(), patch, messages, business_state, tool_result or (), append_input)
-    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     order = ForkOrder(session, from_step, change, new_id, go_on, flags, AgentChoice(agent, tuple(agents or ()), face.store))
     return asyncio.run(_fork(face, order, output, no_input=no_input))
 

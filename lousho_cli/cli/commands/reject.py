@@ -12,6 +12,7 @@ from lousho_cli.cli.run_options import (
     AgentPaths,
     Approval,
     ApproveAll,
+    Cassette,
     Format,
     Interrupted,
     MaxSteps,
@@ -37,6 +38,7 @@ def run(
     max_steps: MaxSteps = None,
     model: Model = None,
     yes: ApproveAll = False,
+    cassette: Cassette = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
     no_input: NoInput = False,
@@ -51,6 +53,6 @@ def run(
     from lousho_cli.cli.deciding import choice_of, decide
 
     face = face_of(ctx)
-    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     choice = choice_of(face, agent, agents)
     return asyncio.run(decide(face, DecisionOrder(approval, "reject", reason, (), not no_resume, flags, choice), output))

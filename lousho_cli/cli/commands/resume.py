@@ -10,7 +10,7 @@ from lousho_cli.cli.exits import Exit
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.options import MaybeSession
 from lousho_cli.cli.own_stdout import own_stdout
-from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Format, Interrupted, MaxSteps, Model, NoInput, OnDrift
+from lousho_cli.cli.run_options import AgentFile, AgentPaths, ApproveAll, Cassette, Format, Interrupted, MaxSteps, Model, NoInput, OnDrift
 
 EXAMPLES = (
     "lousho resume trip             goes on where the run stopped; finished calls are not run again",
@@ -30,6 +30,7 @@ def run(
     max_steps: MaxSteps = None,
     model: Model = None,
     yes: ApproveAll = False,
+    cassette: Cassette = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
     no_input: NoInput = False,
@@ -48,7 +49,7 @@ def run(
     face = face_of(ctx)
     if every and session is not None:
         raise ConfigurationError("--all stands alone", code="LOUSHO_USAGE", hint="Give a session, or --all.")
-    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     said = read_all() if text == "-" else text
     order = ResumeOrder(session, said, flags, AgentChoice(agent, tuple(agents or ()), face.store))
     if check:

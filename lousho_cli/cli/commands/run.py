@@ -10,6 +10,7 @@ from lousho_cli.cli.completing import complete_targets
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.run_options import (
     ApproveAll,
+    Cassette,
     Continue,
     Format,
     InputId,
@@ -46,6 +47,7 @@ def run(
     max_steps: MaxSteps = None,
     model: Model = None,
     yes: ApproveAll = False,
+    cassette: Cassette = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
     input_id: InputId = None,
@@ -66,7 +68,7 @@ def run(
     face = face_of(ctx)
     target, text = _told_apart(target, text)
     text, piped = _with_pipe(face, text)
-    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name())
+    flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     order = RunOrder(target, text, piped, session, last, input_id, queue, flags, face.store)
     with showing(face, output) as view:
         return finish(face, view, asyncio.run(run_agent(order, view.on_event, view.tell)))

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from lousho_cli.cli.output import Output
+from lousho_cli.cli.render.usage import columns
 
 VALUE_WIDTH = 300
 """Characters of each value that are shown."""
@@ -39,7 +40,9 @@ def diff_text(out: Output, a: str, b: str, compared: Any) -> None:
         rows = [(row.field, _cut(row.committed), _cut(row.current)) for row in compared.drift]
         out.table(("DRIFT", "A", "B"), rows, {"A": 20, "B": 20})
     out.line()
-    out.line(f"tokens: {compared.tokens.a} and {compared.tokens.b}")
+    tokens, costs = zip(columns(compared.usage.a), columns(compared.usage.b), strict=True)
+    out.line(f"tokens: {' and '.join(tokens)}")
+    out.line(f"cost: {' and '.join(costs)}")
     if compared.mode != "strict":
         out.line(f"as {compared.mode}: {'the same' if compared.matches else 'different'}")
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.times import ago
+from lousho_cli.cli.render.usage import SPEND, columns
 
-COLUMNS = ("ADDRESS", "STEP", "STATUS", "ADDED", "BYTES", "SAVED")
+COLUMNS = ("ADDRESS", "STEP", "STATUS", "ADDED", "BYTES", *SPEND, "SAVED")
 
 
 def history_table(out: Output, entries: Sequence[Any]) -> None:
@@ -16,9 +17,12 @@ def history_table(out: Output, entries: Sequence[Any]) -> None:
     if entries:
         out.table(
             COLUMNS,
-            [
-                (entry.address, str(entry.step), entry.status, ", ".join(entry.added) or "-", str(entry.bytes), ago(out, entry.saved_at))
-                for entry in entries
-            ],
+            [_row(out, entry) for entry in entries],
             {"ADDED": 12, "STATUS": 11},
+            SPEND,
         )
+
+
+def _row(out: Output, entry: Any) -> tuple[str, ...]:
+    added = ", ".join(entry.added) or "-"
+    return entry.address, str(entry.step), entry.status, added, str(entry.bytes), *columns(entry.usage), ago(out, entry.saved_at)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lousho_cli.cli.face import Face
 from lousho_cli.cli.own_stdout import own_stdout
 from lousho_cli.cli.render.logged import saying_what_is_logged
+from lousho_cli.cli.render.usage import Tally
 
 if TYPE_CHECKING:
     from lousho_cli.domain import events as e
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 ARGUMENTS_WIDTH = 200
 """Characters of a call's arguments that a line shows."""
 
+
+_FAILED = {
+    "rate-limit": "rate limited",
+    "overloaded": "the model server is overloaded",
+    "timeout": "the model call timed out",
+    "network": "the connection to the model failed",
+}
+"""What a model call failed of, by its category."""
 
 _NOT_FAILED = {"rejected": "rejected", "denied": "denied", "not-run": "not run"}
 """Kinds of an error result that are no failure of the tool, in words."""
@@ -59,7 +68,7 @@ class RunView:
         self._shown = ""
         self._middle_of_line = False
         self._asked: dict[tuple[tuple[str, ...], int | None], str] = {}
-        self._tokens = 0
+        self._used = Tally()
         self._step: int | None = None
         self._asking = False
         self._running: dict[tuple[str, ...], str] = {}
@@ -128,8 +137,7 @@ class RunView:
 
     def step_done(self, event: e.StepDone) -> None:
         self._end_line()
-        if event.usage is not None:
-            self._tokens += (event.usage.input_tokens or 0) + (event.usage.output_tokens or 0)
+        self._used.add(event.usage)
         names = [call.name for call in event.tool_calls]
         self._asked[event.path, event.step] = f"calls {', '.join(names)}" if names else "answer"
         if not event.path:
@@ -156,7 +164,11 @@ class RunView:
         self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content)}: {event.name}")
 
     def retry(self, event: e.ProviderRetry) -> None:
-        self._note(f"{_whose(event)}the model call failed: {event.error}; retry {event.count} in {event.wait_ms / 1000:g} s")
+        self._end_line()
+        what = _FAILED.get(event.category, "the model call failed")
+        how = "going on with the answer" if event.continued else "asking again"
+        of = f" of {event.limit}" if event.limit is not None else ""
+        self._note(f"{_whose(event)}{what}: {event.error}; {how} in {event.wait_ms / 1000:.3g} s (retry {event.count}{of})")
 
     def run_done(self, event: e.RunDone) -> None:
         if not event.path:
@@ -178,8 +190,7 @@ class RunView:
         if not doing or self._middle_of_line:
             self._rest()
             return
-        tokens = f" ({self._tokens} tokens so far)" if self._tokens else ""
-        text = f"step {self._step}: {doing}{tokens}"
+        text = f"step {self._step}: {doing}{self._used.so_far()}"
         if self._spinner is None:
             self._spinner = self._face.err.progress(text)
             self._progress = self._spinner.__enter__()

@@ -9,6 +9,7 @@ from lousho_cli.cli.face import Face
 from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.output import json_text
 from lousho_cli.cli.render.progress import RunView
+from lousho_cli.cli.render.usage import in_short
 
 _ENDS = {
     "max-steps": "the run came to its limit of steps",
@@ -39,6 +40,8 @@ def finish(face: Face, view: RunView, ran: Any) -> int:
 def talk(face: Face, ran: Any) -> None:
     """What stderr says at the end."""
     done = ran.done
+    if done.usage.all.model_calls:
+        face.err.note(f"{done.session}: {done.steps} step{'' if done.steps == 1 else 's'}, {in_short(done.usage.all)}")
     if ran.failure is not None:
         body = _failure(face, ran)
         face.err.error(body["message"], body["code"], body["hint"])

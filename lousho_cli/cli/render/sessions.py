@@ -7,8 +7,9 @@ from typing import Any
 
 from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.times import ago
+from lousho_cli.cli.render.usage import SPEND, columns
 
-COLUMNS = ("ID", "AGENT", "STATUS", "OUTCOME", "STEP", "WAITS FOR", "UPDATED")
+COLUMNS = ("ID", "AGENT", "STATUS", "OUTCOME", "STEP", "WAITS FOR", *SPEND, "UPDATED")
 
 
 def sessions_table(out: Output, sessions: Sequence[Any]) -> None:
@@ -17,7 +18,7 @@ def sessions_table(out: Output, sessions: Sequence[Any]) -> None:
         return
     longest = max((len(session.waits_for.id) for session in sessions if session.waits_for), default=0)
     cut = {"OUTCOME": 9, "AGENT": 6, "WAITS FOR": max(longest + 2, 9), "STATUS": 11}
-    out.table(COLUMNS, [_row(out, session) for session in sessions], cut)
+    out.table(COLUMNS, [_row(out, session) for session in sessions], cut, SPEND)
 
 
 def _row(out: Output, session: Any) -> tuple[str, ...]:
@@ -29,5 +30,6 @@ def _row(out: Output, session: Any) -> tuple[str, ...]:
         (session.outcome or "-") + (f": {session.error}" if session.error else ""),
         str(session.step),
         f"{waits.id} ({waits.tool})" if waits else "-",  # the id first: it is what approve takes, and what a cut must not reach
+        *columns(session.usage),
         ago(out, session.updated_at),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lousho_cli.cli.output import Output, json_text
+from lousho_cli.cli.render.usage import usage_rows
 
 
 def transcript(out: Output, shown: Any, *, content: bool) -> None:
@@ -40,7 +41,7 @@ def _head(out: Output, shown: Any) -> None:
         ("status", shown.status + (f", {shown.outcome}" if shown.outcome else "")),
         ("finish", shown.finish_reason),
         ("step", str(shown.step)),
-        ("usage", _usage(shown.usage)),
+        *usage_rows(shown),
         ("tools", ", ".join(shown.tools) or "-"),
         ("fingerprint", shown.fingerprint.hash if shown.fingerprint else "-"),
         ("saved", f"{shown.updated_at or '-'}, seq {shown.seq}"),
@@ -54,13 +55,7 @@ def _head(out: Output, shown: Any) -> None:
     if shown.pending_calls:
         rows.append(("unanswered", ", ".join(shown.pending_calls)))
     for name, value in rows:
-        out.line(f"{name + ':':<13}{value}")
-
-
-def _usage(usage: Any) -> str:
-    cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-    guessed = ", estimated" if usage.estimated else ""
-    return f"{usage.input_tokens} in, {usage.output_tokens} out, {usage.model_calls} calls{cost}{guessed}"
+        out.line(f"{name + ':':<12} {value}")
 
 
 def _message(out: Output, number: int, message: Any, *, content: bool) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from lousho_cli.core.retry import classify
+from lousho_cli.core.failures import classify
 from lousho_cli.errors import ConfigurationError, SDKError, StorageError
 from lousho_cli.ports.clock import Clock
 from lousho_cli.stores.one_at_a_time import outcome

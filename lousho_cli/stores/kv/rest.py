@@ -14,7 +14,8 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from lousho_cli.core.retry import classify, parse_retry_after
+from lousho_cli.core.failures import classify
+from lousho_cli.core.retry_after import parse_retry_after
 from lousho_cli.errors import ConfigurationError, StorageError
 from lousho_cli.stores.kv.namespace import KVError
 

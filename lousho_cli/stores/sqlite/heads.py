@@ -16,6 +16,7 @@ from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import advance_all, head_of
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head
+from lousho_cli.domain.state import CACHE_SHAPE
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Heads
 from lousho_cli.stores.sqlite.claims import is_owner
@@ -40,7 +41,7 @@ def save(connection: sqlite3.Connection, claim: SqliteClaim, head: Head) -> None
 def put(connection: sqlite3.Connection, no: int, head: Head) -> None:
     """Replaces the head of a log."""
     data = encode_value(head)
-    connection.execute("UPDATE logs SET head_crc = ?, head = CAST(? AS TEXT) WHERE no = ?", (zlib.crc32(data), data, no))
+    connection.execute("UPDATE logs SET head_crc = ?, head = CAST(? AS TEXT) WHERE no = ?", (zlib.crc32(data, CACHE_SHAPE), data, no))
 
 
 def list_all(database: Database) -> Heads:
@@ -87,7 +88,7 @@ def _one(database: Database, row: tuple[Any, ...]) -> Head | None:
 
 def stored(crc: int | None, data: bytes | None) -> Head | None:
     """A head as it was cached; None when it is of no use."""
-    if data is None or zlib.crc32(data) != crc:
+    if data is None or zlib.crc32(data, CACHE_SHAPE) != crc:
         return None
     try:
         return _decoder.decode(data)
