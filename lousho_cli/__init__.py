@@ -86,6 +86,7 @@ _HOME = {
     "AgentDriftError": "lousho_cli.errors",
     "ResumeToolMissingError": "lousho_cli.errors",
     "InputRejectedError": "lousho_cli.errors",
+    "CommandFailedError": "lousho_cli.errors",
     "ProviderError": "lousho_cli.errors",
     "McpServerError": "lousho_cli.errors",
     "StorageError": "lousho_cli.errors",
@@ -99,6 +100,10 @@ _HOME = {
     "BudgetExceededError": "lousho_cli.errors",
     "AskPerson": "lousho_cli.errors",
     "SignInRequired": "lousho_cli.errors",
+    "NoAnswerError": "lousho_cli.errors",
+    "Credential": "lousho_cli.ports.credentials",
+    "MemoryCredentials": "lousho_cli.stores.credentials_memory",
+    "KeyringCredentials": "lousho_cli.stores.credentials_keyring",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604 - the table above is the list

@@ -39,8 +39,16 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_INPUT_CONFLICT": ErrorCode("The input id was used before, with other content.", "Give the new input an id of its own.", 2),
     "LOUSHO_INPUT_REJECTED": ErrorCode("An input can not be taken: nobody will ever read it.", "Send it as a new message.", 2),
     "LOUSHO_INPUT_NOT_FOUND": ErrorCode("Nobody ever sent an input with this id.", "Use the id of its receipt.", 3),
+    "LOUSHO_BACKGROUND_AGENT_NOT_FOUND": ErrorCode("The thread has no background agent with this id.", "See the agents of its handle.", 3),
+    "LOUSHO_COMMAND_FAILED": ErrorCode("A command of a harness raised on the host that carried it out.", "The message says what.", 1),
+    "LOUSHO_RECORD_RESERVED": ErrorCode(
+        "A record of one's own has a type that starts with `lousho.`.", "Give it a type of your own, such as `acme.note`.", 2
+    ),
     "LOUSHO_OTHER_HARNESS": ErrorCode("The thread is one of another harness.", "Open it with the harness it began with.", 2),
     "LOUSHO_OTHER_TENANT": ErrorCode("The thread is another tenant's.", "Open it in its own tenant.", 2),
+    "LOUSHO_WRONG_HOST": ErrorCode(
+        "A tool works in a folder of another host, which lives; the call did not run.", "Go on with the thread on that host.", None
+    ),
     "LOUSHO_RUN_ALREADY_ITERATED": ErrorCode("The events of a run were read before.", "Read them once, or follow the log.", 1),
     "LOUSHO_ABORTED": ErrorCode("The run was aborted before it began.", "Run it again.", 130),
     "LOUSHO_UNREPEATABLE_CALLS": ErrorCode(

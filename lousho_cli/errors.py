@@ -10,7 +10,8 @@
     │   └── OwnershipLostError          it was ours, it is another's now
     ├── AgentDriftError                 the agent changed and the mode is error
     │   └── ResumeToolMissingError      a pending call names a tool that is gone
-    ├── InputRejectedError              an input id with other content, a closed queue
+    ├── InputRejectedError              an input id with other content, a closed queue .receipt
+    ├── CommandFailedError              a command raised on another host
     ├── HookError                       a hook or a guardrail failed          .hook
     ├── GuardrailTrippedError           a guardrail that throws blocked       .name .kind .reason .tool_name
     ├── BudgetExceededError             a limit was reached that throws       .limit .value .max
@@ -27,6 +28,7 @@
     PropagatingToolError                raised by a tool to stop the run; on purpose without a code
     AskPerson                           raised by a tool that needs a person to go on; without a code
     └── SignInRequired                  it needs a person to sign in somewhere
+    NoAnswerError                       raised in a tool that asked and got no answer; without a code
 
 A code is stable: callers branch on it. The detail says what happened, the hint
 what to do. None of them ever holds a key, a header or a whole response body.
@@ -136,6 +138,19 @@ class OwnershipLostError(SessionBusyError):
     default_code = "LOUSHO_OWNERSHIP_LOST"
 
 
+class WrongHostError(SDKError):
+    """A tool works in a folder of another host, which lives. ``host_id`` is that one's; the model is told, and nothing ran."""
+
+    default_code = "LOUSHO_WRONG_HOST"
+
+    def __init__(self, host_id: str) -> None:
+        super().__init__(
+            f"LOUSHO_WRONG_HOST: this tool works in a folder of the host {host_id}, and the thread runs on another one now",
+            hint="Go on with the thread on that host.",
+        )
+        self.host_id = host_id
+
+
 class AgentDriftError(SDKError):
     """The agent differs from the one the run was saved with, and drift is an error. Nothing ran or changed."""
 
@@ -157,9 +172,22 @@ class ResumeToolMissingError(AgentDriftError):
 
 
 class InputRejectedError(SDKError):
-    """An input that can not be taken: its id was used for other content, or nobody will ever read it."""
+    """An input that can not be taken: its id was used for other content, or nobody will ever read it.
+
+    ``receipt``: what a host told its sender, where a host refused it.
+    """
 
     default_code = "LOUSHO_INPUT_REJECTED"
+
+    def __init__(self, detail: str, *, code: str | None = None, hint: str = "", receipt: object = None) -> None:
+        super().__init__(detail, code=code, hint=hint)
+        self.receipt = receipt
+
+
+class CommandFailedError(SDKError):
+    """A command of a harness raised on the host that carried it out; ``code`` is that of what it raised, where it had one."""
+
+    default_code = "LOUSHO_COMMAND_FAILED"
 
 
 class HookError(SDKError):
@@ -203,9 +231,11 @@ class ProviderError(SDKError):
         retryable: whether the same request may succeed later.
         retry_after_ms: what the server asked for, or None.
         partial: True when text, reasoning or a call had already been streamed.
+        replayed: True when it was played from a cassette, and so will be what comes next: nobody waits before asking again.
     """
 
     default_code = "LOUSHO_PROVIDER_REQUEST_FAILED"
+    replayed = False
 
     def __init__(
         self,
@@ -333,3 +363,21 @@ class SignInRequired(AskPerson):
     def __init__(self, url: str, text: str = "") -> None:
         super().__init__(text or f"Sign in at {url}, then approve.")
         self.url = url
+
+
+class NoAnswerError(Exception):
+    """Raised by ``step.ask`` where no answer comes: the person declined, the time was up, or this run asks nobody.
+
+    Left alone, it becomes the call's result, and the model is told.
+
+    Attributes:
+        note: what the person said instead, None for nothing.
+        expired: whether it was the time.
+    """
+
+    tool_error_kind = "rejected"
+
+    def __init__(self, text: str, *, note: str | None = None, expired: bool = False) -> None:
+        super().__init__(text)
+        self.note = note
+        self.expired = expired

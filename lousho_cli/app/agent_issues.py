@@ -14,8 +14,9 @@ from lousho_cli.app.agent_mcp import server_issues
 from lousho_cli.app.agent_schema import AgentModel
 from lousho_cli.app.policy_issues import policy_issues
 from lousho_cli.app.provider_types import FIELDS, NAMES, TYPES
-from lousho_cli.app.secrets import mask_url, names_secret
+from lousho_cli.app.secrets import mask_url
 from lousho_cli.app.suggestions import nearest
+from lousho_cli.core.masking import names_secret
 from lousho_cli.tools.builtin import BUILTINS
 
 _OF_SOME_WIRE = frozenset[str]().union(*FIELDS.values())

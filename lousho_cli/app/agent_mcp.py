@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
-from lousho_cli.app.secrets import mask_url, names_secret
+from lousho_cli.app.secrets import mask_url
+from lousho_cli.core.masking import names_secret
 from lousho_cli.errors import SDKError
 from lousho_cli.ports.tool import Tool
 from lousho_cli.tools.mcp.spec import ServerSpec, meaning_issues

@@ -90,7 +90,14 @@ def _builtin(entry: ToolEntry, agent: AgentFile) -> Tool:
         options["timeout_ms"] = entry.timeout_ms
     if entry.name == "shell":
         options["hidden"] = _key_variables(agent)
-    return BUILTINS[entry.name or ""](agent.workspace, **options)
+    tool = BUILTINS[entry.name or ""](agent.workspace, **options)
+    if entry.name in _IN_THE_FOLDER:
+        tool.uses_host_folder = True  # type: ignore[attr-defined]
+    return tool
+
+
+_IN_THE_FOLDER = ("list-files", "read-file", "write-file", "shell")
+"""Tools that work in the folder of the agent file, which is on this host."""
 
 
 def _key_variables(agent: AgentFile) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lousho_cli.app.showing import Point, read_point
-from lousho_cli.app.usage import Totals, totals_of
+from lousho_cli.app.usage import Totals, session_totals, totals_of
 from lousho_cli.core.alignment import Change
 from lousho_cli.core.compare import Drift, Mode, compare_trajectories
 from lousho_cli.core.limits import used_with_sub_agents
@@ -21,7 +21,7 @@ class TokenTotals(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 class UsageOfBoth(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What the runs of both sides used, their sub-agents included."""
+    """What both sides used, their sub-agents included: all runs of a session, of a checkpoint the run it belongs to."""
 
     a: Totals
     b: Totals
@@ -83,4 +83,4 @@ def _comparable(point: Point) -> Comparable:
 
 
 def _used(point: Point) -> Totals:
-    return totals_of(used_with_sub_agents(point.mark or point.loaded.session))
+    return session_totals(point.loaded.session) if point.mark is None else totals_of(used_with_sub_agents(point.mark))

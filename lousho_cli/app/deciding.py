@@ -12,15 +12,17 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.app.agents import AgentChoice, find_agent
+from lousho_cli.app.answering_code import answer_code, refused_answer
 from lousho_cli.app.driving import Job, Ran, Tell, decide, done_of, drive, next_command, require_writable
 from lousho_cli.app.leaving import decided_by, leave
 from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
 from lousho_cli.app.secrets import MASK
 from lousho_cli.app.wiring import checkpoints_of, open_store
-from lousho_cli.core.answering import answer_records, expired
+from lousho_cli.core.answering import answer_records, expired, refusal
 from lousho_cli.core.fold import fold
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
@@ -84,6 +86,8 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
     if loaded.session.wait is not None and expired(loaded.session.wait, SYSTEM_CLOCK.now()):
         tell(f"this comes too late: {found.wait.id} expired at {found.wait.expires_at}; the call is not run")
     tell(_said(order, found))
+    if refusal(loaded.session, decision, SYSTEM_CLOCK.now()) == "invalid_answer":
+        raise refused_answer(found, "invalid_answer")
     async with _preparing(loaded, order) as prepared:
         return await _carried_out(order, found, loaded, decision, prepared, listener, tell, ahead)
 
@@ -150,8 +154,8 @@ def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
     if order.verb == "answer":
         if wait.options and not wait.allow_free_text and note not in wait.options:
             raise ConfigurationError(f"{note!r} is not one of the answers", field="value", hint=f"They are: {', '.join(wait.options)}.")
-        if wait.kind == "secret":
-            note = MASK
+        if wait.kind == "secret" and wait.step is None:
+            note = MASK  # the run stopped for it, so nothing is there to take it; a call that runs gets it
     args = order.edited[0] if order.edited else None
     if order.edited and args is None:
         raise ConfigurationError("the edited arguments are null", field="--edit", hint="Give the whole object the tool is to get.")
@@ -170,6 +174,8 @@ async def _decide(
     listener: Listener,
     tell: Tell,
 ) -> Decided:
+    if found.wait.step is not None:
+        return await _answer_code(store, found, decision, prepared, order, listener, tell)
     session_id, post_id = found.session_id, ""
     while True:
         try:
@@ -195,6 +201,26 @@ async def _decide(
             return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
         if who == "another":
             raise _decided_by_another(decision.id)
+
+
+async def _answer_code(
+    store: LogStore,
+    found: Waiting,
+    decision: ApprovalDecision,
+    prepared: Prepared | None,
+    order: DecisionOrder,
+    listener: Listener,
+    tell: Tell,
+) -> Decided:
+    async def here(credentials: OwnCredentials) -> Ran:
+        assert prepared is not None, "it was prepared to go on"
+        ready = msgspec.structs.replace(prepared, settings={**prepared.settings, "credentials": credentials})
+        return await go_on(found.session_id, ready, ResumeOrder(found.session_id, None, order.flags, order.choice), listener, tell)
+
+    ran = await answer_code(store, found, decision, here if order.resume and prepared is not None else None)
+    if ran is not None:
+        return Decided(ran, True, decision.id)
+    return Decided(await _as_it_stands(store, found.session_id, order), False, decision.id)
 
 
 async def _goes_on_elsewhere(store: LogStore, session_id: str) -> bool:

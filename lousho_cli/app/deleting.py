@@ -33,9 +33,10 @@ async def plan_deletion(store: LogStore | None, name: str, *, keep_history: bool
     store, session_id = await find_session(store, name)
     await _require_known(store, session_id)
     head = await head_of(store, session_id)
-    if head is not None and head.waits_for is not None and not force:
-        waiting = SessionAwaitingApprovalError(session_id, head.waits_for.id, head.waits_for.kind)
-        waiting.hint = f"Decide it first: lousho approve {head.waits_for.id} (or reject, or answer), or delete it with --force."
+    if head is not None and head.waits and not force:
+        wait = head.waits[-1]
+        waiting = SessionAwaitingApprovalError(session_id, wait.id, wait.kind)
+        waiting.hint = f"Decide it first: lousho approve {wait.id} (or reject, or answer), or delete it with --force."
         raise waiting
     owner = await store.owner(session_id)
     if owner is not None:

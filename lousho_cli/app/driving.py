@@ -88,11 +88,11 @@ Start = Callable[[Job, AbortSignal], Awaitable[RunResult]]
 """Begins a job, given as it is to be driven: its listener may have become another."""
 
 
-_FAILURES = (ProviderError, PropagatingToolError, BudgetExceededError, GuardrailTrippedError, HookError, CassetteError)
+FAILURES = (ProviderError, PropagatingToolError, BudgetExceededError, GuardrailTrippedError, HookError, CassetteError)
 """How a run that began fails; what it did stands."""
 
 
-class _Running:
+class Running:
     """The tools that run, by what the events say; hands each event on."""
 
     def __init__(self, listener: Listener) -> None:
@@ -118,12 +118,12 @@ async def drive(job: Job, start: Start) -> Ran:
     """
     controller = AbortController()
     failure: Exception | None = None
-    running = _Running(job.listener)
+    running = Running(job.listener)
     job = msgspec.structs.replace(job, listener=running)
     with watching(controller, job.tell, running.names, lambda: following(job, f"lousho resume {job.session_id}")) as caught:
         try:
             result = await _with_approvals(job, start, controller)
-        except _FAILURES as error:
+        except FAILURES as error:
             failure = error
             result = result_of(job.session_id, await read_session(job.store, job.session_id))
         except OwnershipLostError as error:

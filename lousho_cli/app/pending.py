@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from lousho_cli.app.results import PendingItem
-from lousho_cli.app.sessions import pending_item
+from lousho_cli.app.sessions import asked_items, pending_item
 from lousho_cli.domain.heads import Head, WaitsFor
 from lousho_cli.errors import AmbiguousError, NotFoundError
 from lousho_cli.ports.log_store import LogStore
@@ -30,7 +30,7 @@ async def list_pending(store: LogStore | None) -> Pending:
     if store is None:
         return Pending()
     found = await store.heads()
-    items = [item for head in found.heads if (item := pending_item(head)) is not None]
+    items = [item for head in found.heads for item in (*asked_items(head), pending_item(head)) if item is not None]
     return Pending(tuple(sorted(items, key=lambda item: (item.created_at, item.id))), found.damaged)
 
 
@@ -50,7 +50,7 @@ async def find_waiting(store: LogStore | None, name: str) -> Waiting:
         NotFoundError: none does, or it was decided; ``kept`` lists what waits.
     """
     heads = (await store.heads()).heads if store is not None else ()
-    waiting = [Waiting(head.id, head, head.waits_for) for head in heads if head.waits_for is not None]
+    waiting = [Waiting(head.id, head, wait) for head in heads for wait in head.waits]
     long_enough = len(name) >= SHORTEST_PREFIX
     decided = [head for head in heads if name in head.decided]
     for fits in (

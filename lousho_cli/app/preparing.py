@@ -17,6 +17,7 @@ from lousho_cli.app.agent_spec import AgentFile, Durability, ProviderSpec, SubAg
 from lousho_cli.app.agent_tools import build_tools
 from lousho_cli.app.cassettes import open_tape, taped, what_it_does
 from lousho_cli.app.config import load_settings
+from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.providers import build_provider
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.core.retry import RetryPolicy
@@ -127,12 +128,14 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None, of
             "interrupted": flags.interrupted or settings.interrupted,
             "interrupted_tool_result": durability.interrupted_tool_result,
             "truncated_tool_result": durability.truncated_tool_result,
+            "continue_cut_off": durability.continue_cut_off,
             "on_agent_drift": flags.on_drift or settings.on_drift or file.policy.on_agent_drift,
             "on_model_error": _retries(durability),
             "abort_grace_ms": GRACE_MS,
             "subagents": _subagents(file, tape, offered),
+            "credentials": OwnCredentials(),
         },
-        warnings=(*_warnings(file), *what_it_does(tape)),
+        warnings=what_it_does(tape),
         tape=tape,
     )
 
@@ -158,7 +161,8 @@ def _subagent(entry: SubAgentEntry, gated: bool, tape: Tape | None, offered: Off
     """
     file = entry.file
     provider = taped(build_provider(file), tape)
-    refuse_unwatched(file, provider, prices_of(file, provider))
+    prices = prices_of(file, provider)
+    refuse_unwatched(file, provider, prices)
     limits, policy = file.policy.limits, file.policy
     return SubAgent(
         Agent(name=file.name, prompt=file.prompt),
@@ -170,6 +174,7 @@ def _subagent(entry: SubAgentEntry, gated: bool, tape: Tape | None, offered: Off
         max_input_tokens=limits.max_input_tokens,
         max_output_tokens=limits.max_output_tokens,
         max_cost_usd=limits.max_cost_usd,
+        prices=prices,
         permissions=policy.permissions,
         permission_mode=None if policy.mode == "default" else policy.mode,
         max_duration_ms=limits.max_duration_ms,
@@ -187,22 +192,15 @@ def _named(model: str) -> str:
 
 
 def prices_of(file: AgentFile, provider: Provider) -> Prices:
-    """What models cost: as the file and those of its sub-agents say, else as is known where the extra ``prices`` is installed."""
-    said = _said_prices(file, provider)
-    if not prices_installed():
-        return said or None
-    return [said, KnownPrices()] if said else KnownPrices()
+    """What the model of a file costs: as the file says, else as is known where the extra ``prices`` is installed.
 
-
-def _said_prices(file: AgentFile, provider: Provider) -> dict[str, Price]:
-    """What models cost, by name, as the file and those of its sub-agents say: each speaks for its own model alone."""
-    prices: dict[str, Price] = {}
-    for entry in file.subagents:
-        prices |= _said_prices(entry.file, build_provider(entry.file))
+    The file speaks for its own model at its own service alone, not for one that ``--model`` put in its place.
+    """
     spec = file.provider
-    if isinstance(spec, ProviderSpec) and spec.price is not None and provider.model == spec.model:
-        prices[spec.model] = spec.price
-    return prices
+    said: dict[str, Price] = {}
+    if isinstance(spec, ProviderSpec) and spec.price is not None and (provider.name, provider.model) == (spec.type, spec.model):
+        said[spec.model] = spec.price
+    return [said, KnownPrices()] if prices_installed() else said
 
 
 def refuse_unwatched(file: AgentFile, provider: Provider, prices: Prices) -> None:
@@ -222,9 +220,3 @@ def refuse_unwatched(file: AgentFile, provider: Provider, prices: Prices) -> Non
             code=PRICE_UNKNOWN,
             hint=f"Say it in provider.price: {{ input: …, output: … }}, US dollars for a million tokens,{known} or limit max_tokens.",
         )
-
-
-def _warnings(file: AgentFile) -> tuple[str, ...]:
-    if file.durability.continue_cut_off:
-        return ("durability.continue_cut_off holds for lost connections alone: an answer that a crash cut is asked for again",)
-    return ()

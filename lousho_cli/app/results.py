@@ -21,7 +21,10 @@ Outcome = Literal["completed", "failed", "aborted"]
 
 
 class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One thing that waits for a person. ``url``: where to sign in; ``reason``: why a rule has it asked."""
+    """One thing that waits for a person. ``url``: where to sign in; ``reason``: why a rule has it asked.
+
+    ``step``: the name under which running code asks; ``schema``: the JSON Schema of the answer.
+    """
 
     id: str
     session: str
@@ -37,6 +40,8 @@ class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     tool_call_id: str | None = None
     url: str | None = None
     reason: str | None = None
+    step: str | None = None
+    schema: Any = None
 
 
 class RunFailure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
+from lousho_cli.app.attempts import settle_used_up
 from lousho_cli.app.driving import Job, Ran, Tell, check_input, done_of, drive, require_writable
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
@@ -37,6 +38,8 @@ _VERDICTS: dict[Prospect, Literal["missing-tool", "drift", "in-doubt", "needs-pe
     "safe": "safe",
     "nothing-pending": "safe",
 }
+
+_REFUSED = ("missing-tool", "drift")
 
 
 class ResumeOrder(msgspec.Struct, frozen=True):
@@ -80,7 +83,10 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
     async with _preparing(loaded, order) as prepared:
         for warning in prepared.warnings:
             tell(warning)
-        say_ahead_of(check_of(loaded, prepared), ahead)
+        found = check_of(loaded, prepared)
+        say_ahead_of(found, ahead)
+        if found.verdict not in _REFUSED:
+            await settle_used_up(store, loaded.id, loaded.session, prepared.file.durability.max_attempts, tell)
         return await go_on(loaded.id, prepared, order, listener, tell)
 
 
@@ -94,7 +100,7 @@ async def go_on(session_id: str, prepared: Prepared, order: ResumeOrder, listene
 
 def say_ahead_of(found: ResumeCheck, ahead: Ahead) -> None:
     """Tells what is going to happen, unless it is going to be refused."""
-    if found.verdict not in ("missing-tool", "drift"):
+    if found.verdict not in _REFUSED:
         ahead(found)
 
 
@@ -116,12 +122,12 @@ async def check(order: ResumeOrder) -> ResumeCheck | None:
 
 
 async def check_all(order: ResumeOrder) -> list[ResumeCheck | Failed]:
-    """What ``resume_all`` would do, session by session; one that can not be looked at holds up no other."""
+    """What ``resume --all`` would do, session by session; one that can not be looked at holds up no other."""
     store = open_store(order.choice.store, create=False)
     found: list[ResumeCheck | Failed] = []
     if store is None:
         return found
-    for head in await _to_go_on(store):
+    for head in await to_go_on(store):
         try:
             found.append(await _check(store, head.id, order))
         except SDKError as error:
@@ -138,30 +144,6 @@ async def _check(store: LogStore, session_id: str, order: ResumeOrder) -> Resume
     return msgspec.structs.replace(found, driven_by=owner.describe() if owner is not None else None)
 
 
-async def resume_all(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahead) -> list[Ran | Failed]:
-    """Goes on with every session that did not end and nobody drives, oldest first; one that fails holds up no other.
-
-    Those whose input settled as failed or aborted are left: they go on when they are named.
-    """
-    store = open_store(order.choice.store, create=False)
-    if store is None:
-        return []
-    done: list[Ran | Failed] = []
-    for head in await _to_go_on(store):
-        if await store.owner(head.id) is not None:
-            continue
-        try:
-            ran = await resume(msgspec.structs.replace(order, session=head.id, text=None), listener, tell, ahead)
-        except SDKError as error:
-            done.append(Failed(head.id, error))
-            continue
-        if isinstance(ran, Ran):
-            done.append(ran)
-            if ran.interrupted or ran.stopped:
-                break
-    return done
-
-
 async def which(store: LogStore | None, name: str | None) -> str | None:
     """The session that is meant; without a name the only one that did not end, None when all did.
 
@@ -176,10 +158,16 @@ async def which(store: LogStore | None, name: str | None) -> str | None:
     return ids[0] if ids else None
 
 
-async def _to_go_on(store: LogStore) -> list[Head]:
+async def to_go_on(store: LogStore) -> list[Head]:
     """Those that ``--all`` means, oldest first."""
-    heads = [head for head in await _unfinished(store) if head.outcome not in ("failed", "aborted")]
+    heads = [head for head in (await read_heads(store)).heads if _goes_on(head)]
     return [head for head in sorted(heads, key=lambda head: head.updated_at) if await store.owner(head.id) is None]
+
+
+def _goes_on(head: Head) -> bool:
+    """Whether a run did not end, or an input waits that never ran; what ended failed or aborted is not meant."""
+    open_run = head.status != "finished" and head.outcome not in ("failed", "aborted") and not is_cleared(head)
+    return open_run or bool(head.outline.waiting)
 
 
 async def _unfinished(store: LogStore) -> list[Head]:

@@ -9,6 +9,7 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
+from lousho_cli.app.attempts import settle_used_up
 from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
@@ -69,10 +70,12 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
     async with preparing(file, order.flags, before) as prepared:
         for warning in prepared.warnings:
             tell(warning)
-        return await _run(order, session_id, prepared, text, listener, tell)
+        return await _run(order, session_id, before, prepared, text, listener, tell)
 
 
-async def _run(order: RunOrder, session_id: str | None, prepared: Prepared, text: str, listener: Listener, tell: Tell) -> Ran:
+async def _run(
+    order: RunOrder, session_id: str | None, before: Session | None, prepared: Prepared, text: str, listener: Listener, tell: Tell
+) -> Ran:
     file = prepared.file
     store = open_store(order.store, create=True, history_limit=file.durability.history_limit)
     assert store is not None, "a store that may be created is always there"
@@ -80,6 +83,8 @@ async def _run(order: RunOrder, session_id: str | None, prepared: Prepared, text
     job = Job(store, session_id or "", prepared, order.flags, listener, tell, suffix)
     if session_id is None:
         return await _run_new(job, order, text)
+    if before is not None:
+        await settle_used_up(store, session_id, before, file.durability.max_attempts, tell)
     try:
         return await drive(silent_while_busy(job) if order.queue else job, lambda job, signal: _execute(job, order, text, signal))
     except OwnershipLostError:

@@ -8,8 +8,10 @@ from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import NotFoundError
 
 _RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
-_DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort", "import")
+_DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort", "import", "worker")
 _UPKEEP = ("drift", "prune", "trim")
+_LINES = ("follow", "worker")
+"""Commands whose ``--json`` is a line for each thing that happens."""
 _FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run"}
 NAMES = tuple(sorted({*_RUN_LIKE, *_DATA, *_UPKEEP, *_FLAGS, "agent", "envelope", "error", "event"}))
 """What ``schema_of`` knows."""
@@ -39,7 +41,7 @@ def schema_of(name: str) -> dict[str, Any]:
         return {"$schema": _DIALECT, **event_json_schema()}
     if name in ("envelope", "error"):
         return {"$schema": _DIALECT, **(_ENVELOPE if name == "envelope" else _ERROR)}
-    title = "a line of lousho follow --json" if name == "follow" else f"data of lousho {_FLAGS.get(name, name)} --json"
+    title = f"a line of lousho {name} --json" if name in _LINES else f"data of lousho {_FLAGS.get(name, name)} --json"
     return {"$schema": _DIALECT, "title": title, **_made(name)}
 
 
@@ -74,6 +76,7 @@ def _type_of(name: str) -> Any:
         sessions,
         showing,
         trimming,
+        working,
     )
 
     if name in _RUN_LIKE:
@@ -96,6 +99,7 @@ def _type_of(name: str) -> Any:
         "drift": list[drifting.DriftFound],
         "prune": pruning.PruneDone,
         "trim": trimming.Trimmed,
+        "worker": working.Worked,
     }
     return types[name]
 

@@ -13,7 +13,7 @@ from lousho_cli.app.sync import run_now
 from lousho_cli.app.usage import Totals, head_totals
 from lousho_cli.app.wiring import open_store
 from lousho_cli.core.session_ids import check_session_id, keeps_only_a_pause
-from lousho_cli.domain.heads import Head
+from lousho_cli.domain.heads import Head, WaitsFor
 from lousho_cli.errors import AmbiguousError, NotAStoreError, NotFoundError, StorageError
 from lousho_cli.ports.log_store import Heads, LogStore
 from lousho_cli.ports.sessions import Sessions
@@ -132,9 +132,15 @@ def listed(head: Head) -> Listed:
 
 def pending_item(head: Head) -> PendingItem | None:
     """What a session waits for, None when it does not wait."""
-    wait = head.waits_for
-    if wait is None:
-        return None
+    return None if head.waits_for is None else _item(head, head.waits_for, head.outline.wait_call)
+
+
+def asked_items(head: Head) -> list[PendingItem]:
+    """What running code of a session asks, while it goes on."""
+    return [_item(head, ask, place[-1]) for ask, place in zip(head.asks, head.outline.asks, strict=True)]
+
+
+def _item(head: Head, wait: WaitsFor, call_id: str | None) -> PendingItem:
     return PendingItem(
         id=wait.id,
         session=head.id,
@@ -147,9 +153,11 @@ def pending_item(head: Head) -> PendingItem | None:
         expires_at=wait.expires_at,
         question=wait.question,
         options=wait.options,
-        tool_call_id=head.outline.wait_call,
+        tool_call_id=call_id,
         url=wait.url,
         reason=wait.reason,
+        step=wait.step,
+        schema=wait.schema,
     )
 
 

@@ -189,7 +189,7 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         tools=session.run.offered,
         address=str(address) if address.is_point else None,
         parent=session.parent.session if session.parent else None,
-        parent_step=session.parent.step if session.parent else None,
+        parent_step=session.parent.step if session.parent and not session.parent.beside else None,
         waits_for=_waits(loaded.id, session.wait),
         pending_calls=tuple(call.id for call in session.pending),
         damage=loaded.damage,
@@ -218,7 +218,7 @@ def _shown_mark(loaded: Loaded, mark: Marked) -> Shown:
         tools=mark.run.offered,
         address=f"{loaded.id}@{mark.address}",
         parent=session.parent.session if session.parent else None,
-        parent_step=session.parent.step if session.parent else None,
+        parent_step=session.parent.step if session.parent and not session.parent.beside else None,
         waits_for=_waits(loaded.id, waits),
         damage=loaded.damage,
     )

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 from lousho_cli.executor.abort import AbortController
 
-INTERRUPTED_CODE = 130
-"""The exit code of a process that a second Ctrl-C ends."""
+SIGNALLED = 128
+"""What the exit code of a process that a signal ends is more than the signal's number."""
 
 
 class Caught:
@@ -40,21 +40,30 @@ def watching(
     told: Callable[[str], None] = lambda text: None,
     running: Callable[[], Sequence[str]] = tuple,
     goes_on: Callable[[], str] = str,
+    *,
+    drains: bool = False,
 ) -> Iterator[Caught]:
     """Fires ``controller`` when a signal comes while the block runs.
 
     Args:
+        drains: a Ctrl-C, too, is a stop that others go on from; and any second signal leaves at once.
         told: gets a sentence about what is happening, for the person.
         running: the names of the tools that run, which are waited for.
         goes_on: the command that goes on from here, for who leaves at once; empty where none can.
     """
     caught = Caught()
 
+    def leave(number: int) -> None:
+        if following := goes_on():
+            told(following)
+        os._exit(SIGNALLED + number)
+
     def interrupt() -> None:
         if caught.signal is not None:
-            if following := goes_on():
-                told(following)
-            os._exit(INTERRUPTED_CODE)
+            leave(signal.SIGINT)
+        if drains:
+            stop(signal.SIGINT)
+            return
         caught.signal = signal.SIGINT
         names = ", ".join(running())
         told(f"stopping; {f'waits up to 5 s for: {names}' if names else 'what runs is cancelled'}. Ctrl-C again leaves at once")
@@ -64,8 +73,11 @@ def watching(
         if caught.signal is None:
             caught.signal = number
             names = ", ".join(running())
-            told(f"stopping; {f'waits up to 5 s for: {names}, and ' if names else ''}the run goes on later")
+            what = "what runs is given back for others" if drains else "the run goes on later"
+            told(f"stopping; {f'waits up to 5 s for: {names}, and ' if names else ''}{what}")
             controller.stop()
+        elif drains:
+            leave(number)
 
     handlers: dict[int, Callable[[], None]] = {
         signal.SIGINT: interrupt,

@@ -33,10 +33,7 @@ def complete_approvals(ctx: Any, args: list[str], incomplete: str) -> Offer:
     asks = getattr(ctx, "info_name", None) == "answer"
 
     def waiting(head: Any) -> Offer:
-        wait = head.waits_for
-        if wait is None or (asks and wait.kind not in ("question", "secret")):
-            return []
-        return [(wait.id, f"{wait.tool} in {head.id}")]
+        return [(wait.id, f"{wait.tool} in {head.id}") for wait in head.waits if not asks or wait.kind in ("question", "secret")]
 
     return _offer(ctx, waiting, pauses=True)
 

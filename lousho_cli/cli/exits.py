@@ -53,7 +53,6 @@ _BY_ERROR: tuple[tuple[type[BaseException], Exit], ...] = (  # the first that ma
     (errors.AgentDriftError, Exit.DRIFT),
     (errors.BudgetExceededError, Exit.LIMIT),
     (errors.AbortedError, Exit.ABORTED),
-    (errors.BudgetExceededError, Exit.LIMIT),
     (KeyboardInterrupt, Exit.ABORTED),
 )
 

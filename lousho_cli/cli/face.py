@@ -74,7 +74,8 @@ class Face:
         import typer
 
         offered = f" [{', '.join(options)}]" if options else ""
-        return str(typer.prompt(one_line(question + offered), hide_input=hidden, err=True))
+        asked = one_line(question + offered)
+        return _hidden(asked) if hidden else str(typer.prompt(asked, err=True))
 
     def confirm(self, question: str, *, flag: str, no_input: bool = False) -> bool:
         """Asks on stderr; only where somebody is there to answer.
@@ -140,6 +141,20 @@ class Face:
 
     def _colour_on(self, stream: TextIO | None) -> bool:
         return wants_colour(self.colour, os.environ, terminal=stream is not None and stream.isatty())
+
+
+def _hidden(asked: str) -> str:
+    """Something that is typed unseen. Nothing is asked before the terminal shows no more of what is typed, however quick it comes."""
+    from getpass import getpass
+
+    import typer
+
+    try:
+        while not (said := getpass(f"{asked}: ")):
+            pass
+    except EOFError as error:
+        raise typer.Abort from error
+    return said
 
 
 def face_of(context: Any) -> Face:

@@ -37,6 +37,7 @@ from lousho_cli.cli.commands import (
     schema,
     show,
     trim,
+    worker,
 )
 from lousho_cli.cli.commands import list as list_sessions
 from lousho_cli.cli.commands import run as run_agent
@@ -60,6 +61,7 @@ COMMANDS: dict[str, ModuleType] = {
     "diff": diff,
     "follow": follow,
     "drift": drift,
+    "worker": worker,
     "delete": delete,
     "prune": prune,
     "trim": trim,

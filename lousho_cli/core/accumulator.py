@@ -12,7 +12,7 @@ from typing import Any
 
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.domain.session import Asked, InputState, Marked, OpenTurn, Parent, Run, Session
+from lousho_cli.domain.session import AgentState, Ask, Asked, InputState, Marked, OpenTurn, Parent, Run, Session, Wake
 from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
@@ -78,7 +78,9 @@ class Accumulator:
     children: dict[str, Accumulator]
     stop: Stop | None
     settings: Mapping[str, Any]
-    wake: tuple[str, str | None] | None
+    wake: Wake | None
+    asks: Mapping[str, Ask]
+    agents: Mapping[str, AgentState]
     asked: Mapping[str, Asked]
     calls: tuple[ToolCall, ...]
     done: int

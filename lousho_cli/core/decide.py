@@ -21,6 +21,7 @@ from collections.abc import Iterator
 import msgspec
 
 from lousho_cli.core import gate
+from lousho_cli.core.between import next_in_line, resets_due
 from lousho_cli.core.effects import (
     AgentFacts,
     CallModel,
@@ -58,6 +59,7 @@ __all__ = [
     "birth",
     "cancel",
     "decide",
+    "ends_as",
     "finished",
     "has_answer",
     "next_in_line",
@@ -100,11 +102,25 @@ def _joined(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ..
     """Input that came meanwhile enters the run, while it may still answer it; else it waits for a run of its own."""
     if not session.waiting or not _may_ask_again(session, agent, live):
         return ()
-    entering = session.joining
+    entering = _may_join(session, agent)
     unseen = [input_id for input_id in entering if input_id not in live.cleared] if agent.guards_input else []
     if unseen:
         return (CheckInput(unseen[0]),)
     return (Write(tuple(r.InputApplied(input_id) for input_id in entering)),) if entering else ()
+
+
+def _may_join(session: Session, agent: AgentFacts) -> tuple[str, ...]:
+    """The inputs that enter now: in the order they came, up to the first that the agent does not let in."""
+    if agent.may_join is None or not session.joining:
+        return session.joining
+    asked_by = session.inputs.get(session.active[0] if session.active else session.run.input_id)
+    sender = asked_by.by if asked_by is not None else None
+    let_in: list[str] = []
+    for input_id in session.joining:
+        if not agent.may_join(input_id, session.inputs[input_id], sender):
+            break
+        let_in.append(input_id)
+    return tuple(let_in)
 
 
 def _may_ask_again(session: Session, agent: AgentFacts, live: Live) -> bool:
@@ -119,35 +135,35 @@ def _after_turn(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect
         return (Rest(),)
     last = session.messages[-1]
     if last.role == "assistant" and not last.tool_calls and session.finish_reason != PAUSED:
-        return (_finish(session, session.finish_reason),)
+        return (_finish(session, ends_as(session)),)
+    if last.role == "tool" and session.finish_reason == "length" and agent.cut_answer_ends:
+        return (_finish(session, "length"),)
     if session.step >= agent.max_steps:
         return (_finish(session, "max-steps"),)
     over = over_budget(session, agent, live)
     return (CallModel(session.step + 1),) if over is None else halt(session, agent, over)
 
 
-def _finish(session: Session, reason: str) -> Write:
+def ends_as(session: Session) -> str:
+    """The finish reason of a run that ends with what is there."""
     # A reason of ours (aborted, awaiting-approval) stood for an earlier rest; an answer that stands is an answer.
-    reason = reason if reason in _ENDS else "stop"
+    return session.finish_reason if session.finish_reason in _ENDS else "stop"
+
+
+def _finish(session: Session, reason: str) -> Write:
     return Write((r.Mark(session.step, "finished", reason), *settled(session, "completed")))
 
 
 def next_input(session: Session, agent: AgentFacts, now: str, created: r.Created | None = None) -> tuple[r.Record, ...]:
-    """How the oldest input that waits begins, once the run before it has ended; nothing while none may. ``created`` as in ``birth``."""
+    """How the input that is next in line begins, once the run before it has ended; nothing while none may. ``created`` as in ``birth``."""
     input_id = next_in_line(session)
     if input_id is None:
         return ()
+    first = resets_due(session)
     if session.exists and not session.ended:
-        return (resumed(session, agent, now), r.InputApplied(input_id))
+        return (*first, resumed(session, agent, now), r.InputApplied(input_id))
     born = birth(session, created) if created else ()
-    return (*born, begin_run(session, agent, input_id, now), r.InputApplied(input_id))
-
-
-def next_in_line(session: Session) -> str | None:
-    """The input that ``next_input`` begins with: in a session where nothing ever ran, too."""
-    if not session.waiting or session.awaiting or (session.exists and session.outcome is None):
-        return None
-    return session.waiting[0]
+    return (*born, *first, begin_run(session, agent, input_id, now), r.InputApplied(input_id))
 
 
 def birth(session: Session, created: r.Created) -> tuple[r.Record, ...]:

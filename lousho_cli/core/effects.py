@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,8 +12,12 @@ from lousho_cli.core.limits import Limits
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.session import InputState
 from lousho_cli.domain.stops import Aborted, Spent, Tripped
 from lousho_cli.domain.texts import RUN_CANCEL_REASON
+
+MayJoin = Callable[[str, InputState, str | None], bool]
+"""Whether an input, by its id, may enter the run that somebody (the last argument) began. Never raises."""
 
 
 class AgentFacts(msgspec.Struct, frozen=True):
@@ -23,6 +27,9 @@ class AgentFacts(msgspec.Struct, frozen=True):
     tool_concurrency: how many calls may run at once; None for no limit.
     limits: what a run may use; None for no limit. max_duration_ms: the time a run may take.
     guards_input: guardrails look at input before it enters the transcript.
+    late_fails: a run whose time is up has failed; else that is a limit it came to, and it has ended.
+    cut_answer_ends: an answer that the output limit cut within a call ends the run; else the model is told and asked again.
+    may_join: which input may enter a run that goes on; None lets all in.
     """
 
     tools: Mapping[str, gate.GatedTool]
@@ -34,6 +41,9 @@ class AgentFacts(msgspec.Struct, frozen=True):
     approval_ttl_ms: int | None = None
     max_duration_ms: int | None = None
     guards_input: bool = False
+    late_fails: bool = False
+    cut_answer_ends: bool = False
+    may_join: MayJoin | None = None
 
 
 ASKED_TO_STOP = Aborted(message=RUN_CANCEL_REASON)

@@ -34,13 +34,13 @@ SERVER = Failure("server", True)
 
 _CODES: dict[Failure, str] = {
     TOO_LONG: "context_length_exceeded string_above_max_length request_too_large exceed_context_size_error",
-    OUT_OF_QUOTA: "insufficient_quota error_quota billing_hard_limit_reached billing_not_active",
+    OUT_OF_QUOTA: "insufficient_quota error_quota billing_hard_limit_reached billing_not_active credit_balance_exhausted",
     REFUSED: "content_filter content_policy_violation image_content_policy_violation responsibleaipolicyviolation "
-    "moderation invalid_prompt",
+    "moderation invalid_prompt bio_policy misalignment_policy_violation",
     AUTH: "invalid_api_key api_key_invalid authentication_error permission_error permission_denied unauthenticated billing_error "
     "account_deactivated",
     BAD_REQUEST: "invalid_request_error not_found_error invalid_argument failed_precondition out_of_range not_found not_supported_error "
-    "model_not_found deploymentnotfound "
+    "model_not_found deploymentnotfound data_residency_mismatch "
     "invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode image_too_large image_too_small "
     "image_parse_error image_file_too_large unsupported_image_media_type empty_image_file failed_to_download_image image_file_not_found",
     RATE_LIMIT: "rate_limit_error rate_limit_exceeded ratelimitreached too_many_requests resource_exhausted",
@@ -58,6 +58,7 @@ _BY_STATUS = {
     401: AUTH,
     402: AUTH,
     403: AUTH,
+    407: AUTH,  # a proxy wants to know who asks
     408: TIMEOUT,
     409: SERVER,  # a lock that was not had in time, say those who send it
     413: TOO_LONG,
@@ -79,6 +80,9 @@ _CONTEXT_TOO_LONG = re.compile(
     r"|input token count.{0,40}exceeds|reduce the length of the (messages|prompt)",
     re.IGNORECASE,
 )
+
+_NO_MONEY = re.compile(r"credit balance is too low", re.IGNORECASE)
+"""Anthropic says it as it would of any bad request."""
 
 _BY_TEXT = (
     (OVERLOADED, re.compile(r"overloaded|service[ _-]?unavailable|\b503\b", re.IGNORECASE)),
@@ -102,10 +106,14 @@ def classify(status: int | None, code: str = "", text: str = "") -> Failure:
         status = next((int(word) for word in words if re.fullmatch(r"[45][0-9][0-9]", word)), None)
     known = [_BY_CODE[word] for word in words if word in _BY_CODE]
     for failure in known:
+        if failure is SERVER and status is not None and status >= 500:
+            return _BY_STATUS.get(status, SERVER)  # such a status says more
         if failure is not BAD_REQUEST:  # which says too little: a transcript that is too long is one as well
             return failure
     if status != 429 and _CONTEXT_TOO_LONG.search(text):
         return TOO_LONG
+    if status in (None, 400) and _NO_MONEY.search(text):
+        return OUT_OF_QUOTA
     if status is not None:
         return _BY_STATUS.get(status) or (SERVER if status >= 500 else BAD_REQUEST)
     said = f"{code} {text}"

@@ -15,13 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.fold_agents import AGENTS
 from lousho_cli.core.fold_inputs import INPUTS, put_transcript
-from lousho_cli.core.fold_waits import WAITS, approval_marker, forget_wait, no_longer_asks
+from lousho_cli.core.fold_waits import WAITS, approval_marker, drop_ended_asks, forget_wait, no_longer_asks
 from lousho_cli.domain import records as r
 from lousho_cli.domain.cut_answers import is_cut_off
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import Parent, Run, Session
+from lousho_cli.domain.session import Parent, Run, Session, Wake
 from lousho_cli.domain.usage import step_usage
 
 Handlers = dict[type, Callable[[Accumulator, Any, r.Batch], None]]
@@ -58,6 +61,8 @@ def apply_part(f: Accumulator, batch: r.Batch, records: Iterable[r.Record], hand
         handler = handlers.get(type(record))
         if handler is not None:
             handler(f, record, batch)
+    if f.asks:
+        drop_ended_asks(f)
 
 
 def _before_the_ring(batches: Sequence[r.Batch]) -> int:
@@ -80,6 +85,8 @@ def _created(f: Accumulator, record: r.Created, batch: r.Batch) -> None:
     f.agent, f.path, f.harness, f.tenant = record.agent, record.path, record.harness, record.tenant
     f.format = max(f.format, record.format)
     f.created_at = f.created_at or batch.at
+    if record.parent is not None:
+        f.parent = Parent(record.parent, beside=True)
 
 
 def _forked(f: Accumulator, record: r.Forked, batch: r.Batch) -> None:
@@ -131,8 +138,9 @@ def _abort_asked(f: Accumulator, _record: r.AbortAsked, _batch: r.Batch) -> None
 
 
 def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
-    if record.instructions and not len(f.messages):
-        f.messages.append(Message(role="system", content=record.instructions))
+    if record.instructions:
+        _instruct(f, record.instructions)
+    _steers_wait(f)
     run = Run(
         number=f.run.number + 1,
         input_id=record.input_id,
@@ -154,6 +162,23 @@ def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
     f.active = ()
 
 
+def _instruct(f: Accumulator, instructions: str) -> None:
+    """The instructions stand in front, also where others left something before the first run began."""
+    known = f.messages.view()
+    if not len(known):
+        f.messages.append(Message(role="system", content=instructions))
+    elif known[0].role != "system":
+        f.put_messages([Message(role="system", content=instructions), *known])
+
+
+def _steers_wait(f: Accumulator) -> None:
+    """What was to enter the run before this one, and came too late, waits for a run of its own: the next."""
+    late = tuple(i for i in f.waiting if f.inputs[i].joins)
+    if late:
+        f.inputs = {**f.inputs, **{i: msgspec.structs.replace(f.inputs[i], joins=False) for i in late}}
+        f.waiting = (*late, *(i for i in f.waiting if i not in late))
+
+
 def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
     run = f.run
     f.run = Run(
@@ -170,6 +195,8 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         deadline=record.deadline or run.deadline,
     )
     f.attempts = record.attempt
+    if f.truncated and f.calls:
+        f.finish_reason = "tool_calls"  # its calls are answered by now, or soon: the run goes on behind them
     forget_wait(f)
     # Nobody goes on with a session that waits, unless its approval is gone: then the call is gated again.
     f.wait, f.wait_taken, f.status, f.stop = None, False, "in-progress", None
@@ -177,6 +204,11 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         f.retries = 0  # the run had ended; whoever names it again begins its tries afresh
     f.outcome = f.error = f.error_code = None
     f.abort_asked = False
+
+
+def _run_held(f: Accumulator, record: r.RunHeld, _batch: r.Batch) -> None:
+    if f.outcome is None or f.outcome == "completed":
+        f.error, f.error_code = record.error, record.code
 
 
 def _turn(f: Accumulator, record: r.Turn, _batch: r.Batch) -> None:
@@ -275,7 +307,7 @@ def _setting_changed(f: Accumulator, record: r.SettingChanged, _batch: r.Batch) 
 
 
 def _wake_set(f: Accumulator, record: r.WakeSet, _batch: r.Batch) -> None:
-    f.wake = None if record.at is None else (record.at, record.input)
+    f.wake = None if record.at is None else Wake(record.at, record.id, record.messages, record.by)
 
 
 def _mark(f: Accumulator, record: r.Mark, batch: r.Batch) -> None:
@@ -323,6 +355,7 @@ _HANDLERS: Handlers = {
     r.AbortAsked: _abort_asked,
     r.RunStarted: _run_started,
     r.RunResumed: _run_resumed,
+    r.RunHeld: _run_held,
     r.Turn: _turn,
     r.Splice: _splice,
     r.ToolStarted: _tool_started,
@@ -338,7 +371,8 @@ _HANDLERS: Handlers = {
     r.WakeSet: _wake_set,
     **INPUTS,
     **WAITS,
+    **AGENTS,
 }
-"""What each record does. ``Partial``, ``Note`` and ``CommandEnded`` change no state: they are for who reads the log."""
+"""What each record does. ``Partial`` and ``Note`` change no state: they are for who reads the log."""
 
 _PASSED: Handlers = {**_HANDLERS, r.Mark: _passed_mark}

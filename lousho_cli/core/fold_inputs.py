@@ -1,4 +1,4 @@
-"""The part of ``core.fold`` about inputs: received, moved, applied, rejected, settled, and how they enter the transcript."""
+"""The part of ``core.fold`` about inputs: received, moved, applied, rejected, settled, appended, and how they enter the transcript."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lousho_cli.core.recognise import digest_input
 from lousho_cli.domain import records as r
 from lousho_cli.domain.cut_answers import count_answers
 from lousho_cli.domain.messages import Message
+from lousho_cli.domain.resets import is_reset
 from lousho_cli.domain.session import InputState
 
 
@@ -36,10 +37,33 @@ def _applied(f: Accumulator, record: r.InputApplied, _batch: r.Batch) -> None:
     known = f.inputs.get(record.id)
     if known is None or known.status != "received":
         return
-    f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "applied", overrides=known.overrides)}
+    if resets(known):  # no run answers it: it is done with being there
+        f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "settled", "completed")}
+    else:
+        turn = f.active[0] if f.active else record.id
+        span = f.inputs[turn].span or (len(f.messages), 0)
+        state = InputState(known.digest, known.by, "applied", overrides=known.overrides, operation=turn, span=span)
+        f.inputs = {**f.inputs, record.id: state}
+        f.active = (*f.active, record.id)
     _waits_no_more(f, record.id)
-    f.active = (*f.active, record.id)
     _append(f, known.messages)
+
+
+def resets(known: InputState) -> bool:
+    """Whether an input is no message for the model but the wish to begin its talk afresh."""
+    return len(known.messages) == 1 and is_reset(known.messages[0])
+
+
+def _appended(f: Accumulator, record: r.Appended, _batch: r.Batch) -> None:
+    if record.id not in f.inputs:
+        f.inputs = {**f.inputs, record.id: InputState(record.digest, record.by, "settled", "completed")}
+        _append(f, [message for message in record.messages if message.role == "user"])
+
+
+def _command_ended(f: Accumulator, record: r.CommandEnded, _batch: r.Batch) -> None:
+    if record.id not in f.inputs:
+        outcome: r.Outcome = "completed" if record.error is None else "failed"
+        f.inputs = {**f.inputs, record.id: InputState("", None, "settled", outcome, record.error, code=record.code)}
 
 
 def _append(f: Accumulator, messages: Sequence[Message]) -> None:
@@ -69,7 +93,10 @@ def _taken_back(f: Accumulator, record: r.InputTakenBack, _batch: r.Batch) -> No
 def _settled(f: Accumulator, record: r.InputSettled, _batch: r.Batch) -> None:
     known = f.inputs.get(record.id)
     if known is not None:
-        f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "settled", record.outcome, record.error, code=record.code)}
+        span = (known.span[0], len(f.messages)) if known.span is not None else None
+        turn = known.operation
+        state = InputState(known.digest, known.by, "settled", record.outcome, record.error, code=record.code, operation=turn, span=span)
+        f.inputs = {**f.inputs, record.id: state}
         _waits_no_more(f, record.id)
     f.active = tuple(i for i in f.active if i != record.id)
     f.outcome, f.error, f.error_code = record.outcome, record.error, record.code
@@ -95,5 +122,7 @@ INPUTS: dict[type, Callable[[Accumulator, Any, r.Batch], None]] = {
     r.InputTakenBack: _taken_back,
     r.InputRejected: _rejected,
     r.InputSettled: _settled,
+    r.Appended: _appended,
+    r.CommandEnded: _command_ended,
 }
 """What each record of an input does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.answering import decision_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
-from lousho_cli.domain.session import Asked
+from lousho_cli.domain.session import Ask, Asked
 from lousho_cli.domain.times import later, ms_between
 
 
@@ -78,11 +78,44 @@ def _wait_answered(f: Accumulator, record: r.WaitAnswered, batch: r.Batch) -> No
     f.wait, f.wait_taken, f.status = None, False, "in-progress"
 
 
+def _ask_opened(f: Accumulator, record: r.AskOpened, _batch: r.Batch) -> None:
+    new = record.approval
+    where = (new.place, new.step)
+    kept = {i: ask for i, ask in f.asks.items() if i != new.id and (ask.approval.place, ask.approval.step) != where}
+    f.asks = {**kept, new.id: Ask(new)}
+
+
+def _ask_answered(f: Accumulator, record: r.AskAnswered, _batch: r.Batch) -> None:
+    ask = f.asks.get(record.id)
+    if ask is None or ask.answer is not None:
+        return
+    f.asks = {**f.asks, record.id: Ask(ask.approval, record)}
+    f.decided = {**f.decided, record.id: record.approved and not record.expired}
+
+
+def drop_ended_asks(f: Accumulator) -> None:
+    """A call that has its result, or is gone, asks nobody any more."""
+    if not all(_is_open(f, ask.approval.place) for ask in f.asks.values()):
+        f.asks = {i: ask for i, ask in f.asks.items() if _is_open(f, ask.approval.place)}
+
+
+def _is_open(f: Accumulator, place: Sequence[str]) -> bool:
+    agent: Accumulator | None = f
+    for depth, call_id in enumerate(place):
+        if agent is None or call_id in agent.results or all(call.id != call_id for call in agent.calls[agent.done :]):
+            return False
+        if depth + 1 < len(place):
+            agent = agent.children.get(call_id)
+    return True
+
+
 WAITS: dict[type, Callable[[Accumulator, Any, r.Batch], None]] = {
     r.ToolAsked: _tool_asked,
     r.WaitOpened: _wait_opened,
     r.WaitTaken: _wait_taken,
     r.WaitPutBack: _wait_put_back,
     r.WaitAnswered: _wait_answered,
+    r.AskOpened: _ask_opened,
+    r.AskAnswered: _ask_answered,
 }
 """What each of these records does."""

@@ -112,7 +112,7 @@ def forked_children(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def _forked_child(state: State) -> State:
     """A sub-agent in a fork: what it had started is forgotten, what it asked is asked again, and its time begins afresh."""
-    turn = msgspec.structs.replace(state.turn, started={}, spawned={}, asked={}) if state.turn else None
+    turn = msgspec.structs.replace(state.turn, started={}, spawned={}, asked={}, steps={}) if state.turn else None
     children = {call_id: _forked_child(child) for call_id, child in state.children.items()}
     runs = tuple(msgspec.structs.replace(run, deadline=None) for run in state.runs)
     return msgspec.structs.replace(state, turn=turn, children=children, decisions={}, runs=runs)

@@ -44,20 +44,30 @@ class GatedTool(Protocol):
     def question(self, args: Any) -> Question | None: ...
 
 
+class CutCall(msgspec.Struct, frozen=True):
+    """A call that will not run, as whoever words its result is told of it."""
+
+    tool_call_id: str
+    tool_name: str
+
+
 class Policy(msgspec.Struct, frozen=True):
     """What holds for every call of a run.
 
     requires_approval: names of tools that need a person whatever they say themselves, or True for all.
     replay: what ``--interrupted`` said, beating the run's default but not a tool's own.
+    truncated_result: text, or a function of the call that gives it.
     rules: permission rules, the first that fits decides. mode: speaks last.
+    standing: what people allowed for always; one that fits stands in for a person, and for nothing else.
     consults: hooks or guardrails look at every call before it may run. reports: hooks look at every result.
     """
 
     requires_approval: frozenset[str] | Literal[True] = frozenset()
     replay: Replay | None = None
     interrupted_result: str = INTERRUPTED_TOOL_RESULT
-    truncated_result: str = TRUNCATED_TOOL_RESULT
+    truncated_result: str | Callable[[CutCall], str] = TRUNCATED_TOOL_RESULT
     rules: tuple[Rule, ...] = ()
+    standing: tuple[Rule, ...] = ()
     mode: Mode = "default"
     consults: bool = False
     reports: bool = False
@@ -149,7 +159,7 @@ def judge(
         default_replay: that of the run, for tools that say nothing.
     """
     if truncated:
-        return Settle(tool_errors.truncated(call, policy.truncated_result))
+        return Settle(tool_errors.truncated(call, cut_text(call, policy)))
     if decision is not None and not decision.approved:
         return _refused(call, tool, decision)
     if asked is not None:
@@ -176,6 +186,18 @@ def judge(
 
 
 _CHANGED = Issue("(root)", "the arguments are no longer those that were approved")
+
+
+def cut_text(call: ToolCall, policy: Policy) -> str:
+    """What the model reads of a call whose answer was cut off; our own words where the caller's function has none."""
+    said = policy.truncated_result
+    if isinstance(said, str):
+        return said
+    try:
+        words: object = said(CutCall(call.id, call.name))
+    except Exception:  # noqa: BLE001 - deciding must not fail on it: the call has to get a result
+        return TRUNCATED_TOOL_RESULT
+    return plain(words)[0] if isinstance(words, str) else TRUNCATED_TOOL_RESULT
 
 
 def effective_replay(tool: GatedTool | None, policy: Policy, default: Replay) -> Replay:
@@ -292,6 +314,9 @@ def _permitted(
         if not isinstance(own, bool):
             return own
         asks = own if rule is None else rule.action == "ask"
+        always = first_match(policy.standing, call.name, args) if asks and policy.standing else None
+        if always is not None:
+            rule, asks = always, False
     said = by_mode(policy.mode, asks=asks, read_only=is_read_only(tool), edits=_edits(tool)) if policy.mode != "default" else None
     if said is not None and said.action == "deny":
         return _denied(call, "mode", said.reason)

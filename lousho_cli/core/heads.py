@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lousho_cli.core.open_turns import open_turn
+from lousho_cli.core.heads_agents import AGENTS, shown_agents
+from lousho_cli.core.heads_inputs import INPUTS
+from lousho_cli.core.open_turns import arrived
+from lousho_cli.core.shown_waits import asked, kept, shown_asks, waits_for
 from lousho_cli.core.states import session_from
 from lousho_cli.domain import records as r
-from lousho_cli.domain.approvals import PendingApproval
 from lousho_cli.domain.checkpoint import Status
-from lousho_cli.domain.heads import Arrived, Head, Outline, WaitsFor
-from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.heads import Head, Outline, WaitsFor
+from lousho_cli.domain.session import HOST_FOLDER, Session
 from lousho_cli.domain.usage import RunUsage, step_usage
 
 
@@ -26,6 +27,7 @@ def head_of(session: Session) -> Head:
     turn, wait = session.turn, session.wait
     shown = waits_for(wait) if wait is not None else None
     results = tuple(turn.results) if turn else ()
+    asks, places = shown_asks(session.open_asks)
     outline = Outline(
         calls=tuple(call.id for call in turn.calls[turn.done :]) if turn else (),
         results=results,
@@ -35,6 +37,7 @@ def head_of(session: Session) -> Head:
         wait_call=wait.holds_up if wait else None,
         taken=shown if session.wait_taken else None,
         children={call_id: head_of(child) for call_id, child in session.children.items()},
+        asks=places,
     )
     return Head(
         seq=session.seq,
@@ -59,42 +62,12 @@ def head_of(session: Session) -> Head:
         unknown=session.unknown,
         usage=session.usage,
         earlier=session.earlier,
+        asks=asks,
+        agents=shown_agents(session.agents),
+        lead=session.lead,
+        wake=session.wake.at if session.wake else None,
+        pinned_to=session.settings.get(HOST_FOLDER),
     )
-
-
-def waits_for(approval: PendingApproval) -> WaitsFor:
-    """What a list shows of something that waits."""
-    question = approval.question
-    return WaitsFor(
-        id=approval.id,
-        tool=approval.tool_name,
-        args=approval.args,
-        digest=approval.digest,
-        created_at=approval.created_at,
-        kind=approval.kind,
-        expires_at=approval.expires_at,
-        path=approval.path,
-        question=question.text if question else None,
-        options=question.options if question else (),
-        allow_free_text=question.allow_free_text if question else True,
-        url=question.url if question else None,
-        reason=approval.reason,
-    )
-
-
-def arrived(messages: Sequence[Message]) -> Arrived:
-    """What an input will add once it is applied."""
-    roles = {message.role for message in messages}
-    if not roles & {"assistant", "tool"}:
-        return Arrived(len(messages))
-    if "assistant" not in roles:
-        return Arrived(len(messages), history=True, alone=False)
-    transcript, turn, held = open_turn(messages)
-    if turn is None:
-        return Arrived(len(transcript), history=True)
-    calls = tuple(call.id for call in turn.calls[turn.done :])
-    total = len(transcript) + len(turn.results) + len(held)
-    return Arrived(total, history=True, calls=calls, results=tuple(turn.results), held=len(held))
 
 
 def advance(head: Head, batch: r.Batch) -> Head | None:
@@ -111,6 +84,8 @@ def advance_all(head: Head, batches: Sequence[r.Batch]) -> Head | None:
             handler = _HANDLERS.get(type(record))
             if handler is not None and handler(draft, record, batch) is False:
                 return None
+        if draft.asks:
+            draft.drop_ended_asks()
     return draft.freeze()
 
 
@@ -137,6 +112,11 @@ class _Draft:
     unknown: tuple[str, ...]
     usage: RunUsage
     earlier: RunUsage
+    asks: tuple[WaitsFor, ...]
+    wake: str | None
+    pinned_to: str | None
+    agents: dict[str, str]
+    lead: str | None
 
     def __init__(self, head: Head) -> None:
         self.load(head)
@@ -147,7 +127,7 @@ class _Draft:
         outline = head.outline
         self.calls, self.results, self.held = outline.calls, outline.results, outline.held
         self.inputs, self.waiting = outline.inputs, outline.waiting
-        self.wait_call = outline.wait_call
+        self.wait_call, self.ask_places = outline.wait_call, outline.asks
         self.wait = head.waits_for or outline.taken
         self.is_taken = outline.taken is not None
         self.children = {call_id: _Draft(child) for call_id, child in outline.children.items()}
@@ -156,7 +136,9 @@ class _Draft:
         taken = self.wait if self.is_taken else None
         self.waits_for = None if self.is_taken else self.wait
         children = {call_id: child.freeze() for call_id, child in self.children.items()} if self.children else {}
-        self.outline = Outline(self.calls, self.results, self.held, self.inputs, self.waiting, self.wait_call, taken, children)
+        self.outline = Outline(
+            self.calls, self.results, self.held, self.inputs, self.waiting, self.wait_call, taken, children, self.ask_places
+        )
         return Head(*[getattr(self, name) for name in Head.__struct_fields__])
 
     def set_wait(self, wait: WaitsFor | None, call: str | None = None) -> None:
@@ -178,6 +160,15 @@ class _Draft:
             d = child
         return d
 
+    def drop_ended_asks(self) -> None:
+        """A call that has its result, or is gone, asks nobody any more."""
+        self.asks, self.ask_places = kept(self.asks, self.ask_places, lambda _, place: self._is_open(place))
+
+    def _is_open(self, place: Sequence[str]) -> bool:
+        child = self.children.get(place[0])
+        is_open = place[0] in self.calls and place[0] not in self.results
+        return is_open and (len(place) == 1 or (child is not None and child._is_open(place[1:])))
+
     def end_child(self, call_id: str) -> None:
         """The call that started a sub-agent has its result: what it used is counted."""
         child = self.children.pop(call_id, None)
@@ -191,6 +182,8 @@ class _Draft:
 
 def _created(d: _Draft, record: r.Created, batch: r.Batch) -> None:
     d.agent, d.path, d.harness, d.tenant = record.agent, record.path, record.harness, record.tenant
+    if record.parent is not None:
+        d.parent = d.lead = record.parent
     d.created_at = d.created_at or batch.at
     _claimed(d, record, batch)
 
@@ -198,6 +191,7 @@ def _created(d: _Draft, record: r.Created, batch: r.Batch) -> None:
 def _forked(d: _Draft, record: r.Forked, batch: r.Batch) -> None:
     _base(d, record, batch)
     d.parent, d.created_at = record.parent, batch.at
+    d.lead = None
 
 
 def _base(d: _Draft, record: r.Base | r.Forked, batch: r.Batch) -> None:
@@ -248,40 +242,10 @@ def _cleared(d: _Draft, _record: r.Cleared, _batch: r.Batch) -> None:
     )
 
 
-def _input_received(d: _Draft, record: r.InputReceived, _batch: r.Batch) -> None:
-    if record.id not in d.inputs:
-        d.inputs = (*d.inputs, record.id)
-        d.waiting = {**d.waiting, record.id: arrived(record.messages)}
-
-
-def _input_applied(d: _Draft, record: r.InputApplied, _batch: r.Batch) -> bool:
-    new = d.waiting.get(record.id)
-    if new is None:
-        return True
-    d.no_longer_waiting(record.id)
-    if new.history:
-        if not new.alone and d.messages:
-            return False
-        d.calls, d.results, d.held, d.children = new.calls, new.results, new.held, {}
-    elif d.calls:
-        d.held += new.messages
-    d.messages += new.messages
-    return True
-
-
-def _input_settled(d: _Draft, record: r.InputSettled, _batch: r.Batch) -> None:
-    d.no_longer_waiting(record.id)
-    d.outcome, d.error = record.outcome, record.error
-
-
-def _input_gone(d: _Draft, record: r.InputTakenBack | r.InputRejected, _batch: r.Batch) -> None:
-    if record.id not in d.inputs and isinstance(record, r.InputRejected):
-        d.inputs = (*d.inputs, record.id)
-    d.no_longer_waiting(record.id)
-
-
-def _run_started(d: _Draft, record: r.RunStarted, _batch: r.Batch) -> None:
-    if record.instructions and d.messages == d.held + len(d.results):
+def _run_started(d: _Draft, record: r.RunStarted, _batch: r.Batch) -> bool:
+    if record.instructions and d.messages > d.held + len(d.results):
+        return False  # only the transcript can tell whether it has them
+    if record.instructions:
         d.messages += 1
     if d.usage.model_calls:
         d.earlier = d.earlier.joined(d.usage)
@@ -289,12 +253,18 @@ def _run_started(d: _Draft, record: r.RunStarted, _batch: r.Batch) -> None:
     d.run, d.step, d.attempts, d.status = d.run + 1, 0, 1, "in-progress"
     d.outcome = d.error = None
     d.set_wait(None)
+    return True
 
 
 def _run_resumed(d: _Draft, record: r.RunResumed, _batch: r.Batch) -> None:
     d.attempts, d.status = record.attempt, "in-progress"
     d.outcome = d.error = None
     d.set_wait(None)
+
+
+def _run_held(d: _Draft, record: r.RunHeld, _batch: r.Batch) -> None:
+    if d.outcome is None or d.outcome == "completed":
+        d.error = record.error
 
 
 def _turn(d: _Draft, record: r.Turn, _batch: r.Batch) -> None:
@@ -355,6 +325,25 @@ def _wait_answered(d: _Draft, record: r.WaitAnswered, _batch: r.Batch) -> None:
         d.status = "in-progress"
 
 
+def _ask_opened(d: _Draft, record: r.AskOpened, _batch: r.Batch) -> None:
+    d.asks, d.ask_places = asked(d.asks, d.ask_places, record.approval)
+
+
+def _ask_answered(d: _Draft, record: r.AskAnswered, _batch: r.Batch) -> None:
+    if any(ask.id == record.id for ask in d.asks):
+        d.asks, d.ask_places = kept(d.asks, d.ask_places, lambda ask, _: ask.id != record.id)
+        d.decide(record.id)
+
+
+def _wake_set(d: _Draft, record: r.WakeSet, _batch: r.Batch) -> None:
+    d.wake = record.at
+
+
+def _setting_changed(d: _Draft, record: r.SettingChanged, _batch: r.Batch) -> None:
+    if record.name == HOST_FOLDER:
+        d.pinned_to = record.value
+
+
 def _mark(d: _Draft, record: r.Mark, _batch: r.Batch) -> None:
     d.step, d.status = record.step, record.status
 
@@ -367,13 +356,9 @@ _HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
     r.Cleared: _cleared,
     r.Foreign: _foreign,
     r.Within: _within,
-    r.InputReceived: _input_received,
-    r.InputApplied: _input_applied,
-    r.InputTakenBack: _input_gone,
-    r.InputRejected: _input_gone,
-    r.InputSettled: _input_settled,
     r.RunStarted: _run_started,
     r.RunResumed: _run_resumed,
+    r.RunHeld: _run_held,
     r.Turn: _turn,
     r.Splice: _splice,
     r.ToolFinished: _tool_finished,
@@ -381,5 +366,11 @@ _HANDLERS: dict[type, Callable[[_Draft, Any, r.Batch], bool | None]] = {
     r.WaitTaken: _wait_taken,
     r.WaitPutBack: _wait_put_back,
     r.WaitAnswered: _wait_answered,
+    r.AskOpened: _ask_opened,
+    r.AskAnswered: _ask_answered,
     r.Mark: _mark,
+    r.WakeSet: _wake_set,
+    r.SettingChanged: _setting_changed,
+    **INPUTS,
+    **AGENTS,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lousho_cli.core.transcript import split_open_turn
+from lousho_cli.domain.heads import Arrived
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import OpenTurn, Session
 
@@ -31,3 +32,18 @@ def behind_the_transcript(session: Session) -> tuple[Message, ...]:
     turn = session.turn
     early = [turn.results[call.id] for call in turn.calls if call.id in turn.results] if turn else ()
     return (*early, *session.held, *(message for i in session.joining for message in session.inputs[i].messages))
+
+
+def arrived(messages: Sequence[Message]) -> Arrived:
+    """What an input will add once it is applied."""
+    roles = {message.role for message in messages}
+    if not roles & {"assistant", "tool"}:
+        return Arrived(len(messages))
+    if "assistant" not in roles:
+        return Arrived(len(messages), history=True, alone=False)
+    transcript, turn, held = open_turn(messages)
+    if turn is None:
+        return Arrived(len(transcript), history=True)
+    calls = tuple(call.id for call in turn.calls[turn.done :])
+    total = len(transcript) + len(turn.results) + len(held)
+    return Arrived(total, history=True, calls=calls, results=tuple(turn.results), held=len(held))

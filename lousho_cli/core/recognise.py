@@ -38,6 +38,7 @@ import msgspec
 
 from lousho_cli.domain.cut_answers import is_synthetic
 from lousho_cli.domain.messages import Message, TextPart, without_system
+from lousho_cli.domain.resets import is_reset
 
 
 def recognise(known: Sequence[Message], incoming: Sequence[Message], *, finished: bool, run_start: int) -> int:
@@ -72,7 +73,7 @@ def digest_input(messages: Sequence[Message]) -> str:
     messages, which a stored session drops.
     """
     said = [
-        [m.role, _plain(m), m.tool_call_id, [[call.id, call.name, call.arguments] for call in m.tool_calls]]
+        [m.role, _plain(m), m.tool_call_id, [[call.id, call.name, call.arguments] for call in m.tool_calls], *_wish(m)]
         for m in without_system(messages)
     ]
     return hashlib.sha256(json.dumps(said, separators=(",", ":"), sort_keys=True).encode()).hexdigest()[:16]
@@ -114,6 +115,10 @@ def _content(message: Message) -> Any:
     if isinstance(content, str) or not all(isinstance(part, TextPart) for part in content):
         return content
     return message.text
+
+
+def _wish(message: Message) -> list[str]:
+    return ["reset"] if is_reset(message) else []
 
 
 def _plain(message: Message) -> Any:

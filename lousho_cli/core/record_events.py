@@ -47,8 +47,15 @@ def before(f: Accumulator | None, record: Any) -> Any:
             return call.name if call and call in f.calls[f.done :] and record.id not in f.results else None
         case r.WaitAnswered():
             return True if f.wait is not None and f.wait.id == record.id else None
+        case r.AskAnswered():
+            ask = f.asks.get(record.id)
+            return True if ask is not None and ask.answer is None else None
         case r.InputReceived():
             return True if record.id not in f.inputs else None
+        case r.AgentStarted():
+            return True if record.id not in f.agents else None
+        case r.AgentEnded():
+            return True if record.id in f.agents and f.agents[record.id].outcome is None else None
         case r.InputApplied():
             known = f.inputs.get(record.id)
             return True if known is not None and known.status == "received" else None
@@ -60,7 +67,7 @@ def events_of(f: Accumulator, watched: Watched, record: Any, was: Any, batch: r.
     if was is None:
         return
     match record:
-        case r.Turn() | r.Partial() | r.RunStarted() | r.RunResumed() | r.ModelRetry() | r.Splice():
+        case r.Turn() | r.Partial() | r.RunStarted() | r.ModelRetry() | r.Splice():
             yield from _of_model(f, watched, record)
         case r.ToolStarted() | r.ToolAsked() | r.ToolFinished() | r.PermissionDecided():
             yield from _of_calls(f, watched, record, was, batch)
@@ -68,15 +75,18 @@ def events_of(f: Accumulator, watched: Watched, record: Any, was: Any, batch: r.
             yield e.GuardrailTripped(step=f.step or None, name=stop.name, kind=stop.kind, reason=stop.reason, tool_name=stop.tool_name)
         case r.Mark(stop=Spent() as stop):
             yield e.BudgetExceeded(step=f.step or None, limit=stop.limit, value=stop.value, max=stop.max, scope=stop.scope)
-        case r.WaitOpened() if lead:
+        case r.WaitOpened() | r.AskOpened() if lead:
             yield e.ApprovalRequested(step=f.step or None, approval=record.approval)
-        case r.WaitAnswered():
+        case r.WaitAnswered() | r.AskAnswered():
             yield _decided(f, record)
-        case r.InputReceived() if lead:
-            yield e.InputQueued(input_id=record.id, by=record.by, joins=record.joins)
-        case r.InputApplied() if lead:
-            yield e.InputApplied(input_id=record.id)
-        case r.Note():
+        case r.InputReceived() | r.InputApplied() | r.AgentStarted() | r.AgentEnded() if lead:
+            yield _of_lead(record)
+        case r.RunResumed():
+            watched.sent = ""
+            if lead and f.harness is not None and f.attempts > 1:
+                continued = any(isinstance(one, r.Splice) and one.why == "continue" for one in batch.records)
+                yield e.OperationResumed(operation=f.active[0] if f.active else f.run.input_id, attempt=f.attempts, continued=continued)
+        case r.RunHeld() | r.Note():
             yield _noted(record)
 
 
@@ -106,7 +116,8 @@ def _of_model(f: Accumulator, watched: Watched, record: Any) -> Iterator[e.Event
     match record:
         case r.Partial():
             watched.sent = sent + record.text
-            yield e.TextDelta(step=f.step + 1, text=record.text)
+            if record.text:
+                yield e.TextDelta(step=f.step + 1, text=record.text)
         case r.Turn():
             text = record.message.text
             if text.startswith(sent) and text != sent:
@@ -154,19 +165,34 @@ def _of_calls(f: Accumulator, watched: Watched, record: Any, was: Any, batch: r.
             )
 
 
-def _decided(f: Accumulator, record: r.WaitAnswered) -> e.Event:
+def _decided(f: Accumulator, record: r.WaitAnswered | r.AskAnswered) -> e.Event:
     return e.ApprovalDecided(
         step=f.step or None,
         id=record.id,
         approved=record.approved and not record.expired,
         note=record.note,
-        edited=record.args is not None,
+        edited=isinstance(record, r.WaitAnswered) and record.args is not None,
         by=record.by,
         expired=record.expired,
     )
 
 
-def _noted(record: r.Note) -> e.Event:
+def _of_lead(record: r.InputReceived | r.InputApplied | r.AgentStarted | r.AgentEnded) -> e.Event:
+    """What only the session itself has: inputs, and agents beside it."""
+    match record:
+        case r.InputReceived():
+            return e.InputQueued(input_id=record.id, by=record.by, joins=record.joins)
+        case r.InputApplied():
+            return e.InputApplied(input_id=record.id)
+        case r.AgentStarted():
+            return e.AgentStarted(agent_id=record.id, name=record.name, agent_session=record.session, group=record.group)
+        case r.AgentEnded():
+            return e.AgentEnded(agent_id=record.id, outcome=record.outcome, text=record.text, error=record.error, code=record.code)
+
+
+def _noted(record: r.Note | r.RunHeld) -> e.Event:
+    if isinstance(record, r.RunHeld):
+        return e.WarningGiven(about="held-up", text=record.error)
     if record.kind != DRIFT:
         return e.WarningGiven(about=record.kind, text=record.text)
     drift = record.drift

@@ -8,11 +8,12 @@ from lousho_cli.domain.session import NO_RUN, Marked, Run, Session
 from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.state import MarkState, State
 
-_SAME = tuple(
-    name
-    for name in State.__struct_fields__
-    if name not in {"messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs", "children", "settings"}
-)
+_OTHERWISE = {
+    *("messages", "step_usage", "runs", "latest", "marks", "decisions", "decided", "inputs"),
+    *("children", "settings", "asks", "agents"),
+}
+
+_SAME = tuple(name for name in State.__struct_fields__ if name not in _OTHERWISE)
 
 
 def state_from(session: Session) -> State:
@@ -33,6 +34,8 @@ def state_from(session: Session) -> State:
         decided=dict(session.decided),
         inputs=dict(session.inputs),
         settings=dict(session.settings),
+        asks=dict(session.asks),
+        agents=dict(session.agents),
         children={call_id: state_from(child) for call_id, child in session.children.items()},
         **{name: getattr(session, name) for name in _SAME},
     )
@@ -101,6 +104,8 @@ def session_from(state: State) -> Session:
         decided=state.decided,
         inputs=state.inputs,
         settings=state.settings,
+        asks=state.asks,
+        agents=state.agents,
         children={call_id: session_from(child) for call_id, child in state.children.items()},
         **same,
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from lousho_cli.core import tool_errors
 from lousho_cli.core.effects import AgentFacts, Effect, Live, Rest, Throw, Write
+from lousho_cli.core.gate import cut_text
 from lousho_cli.core.limits import spent
 from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.session import OpenTurn, Session
 from lousho_cli.domain.stops import Spent, Tripped
-from lousho_cli.domain.texts import BLOCKED_TOOL_RESULT, OVER_BUDGET_TOOL_RESULT
+from lousho_cli.domain.texts import BLOCKED_TOOL_RESULT, ENDED_TOOL_RESULT, OUT_OF_TIME, OVER_BUDGET_TOOL_RESULT, TIMED_OUT
 from lousho_cli.domain.times import ms_between
 
 
@@ -62,13 +63,10 @@ def halt(
 
 
 def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
-    """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended."""
+    """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended, or failed."""
     if session.outcome is not None or session.ended:
         return (Rest(),)
-    open_calls = [call for call in session.pending if call.id not in live.in_flight]
-    started = session.turn.started.keys() - session.children.keys() if session.turn else ()
-    closed = closed_within(session, open_calls, agent)
-    cancelled = (*closed, *(cut(call, agent) if call.id in started else cancel(call) for call in open_calls))
+    cancelled = closing(session, agent, [call for call in session.pending if call.id not in live.in_flight], cancel)
     if live.in_flight:
         return (Write(cancelled),) if cancelled else ()
     # A model call that was cut short was paid for, so its step counts.
@@ -76,7 +74,27 @@ def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["a
     if reason == "aborted":
         return (Write((*cancelled, r.Mark(step, "in-progress", reason, stop=live.why), *settled(session, "aborted"))),)
     stop = _late_by(session, agent, live)
+    if agent.late_fails:
+        end = settled(session, "failed", OUT_OF_TIME, TIMED_OUT)
+        return (Write((*cancelled, r.Mark(step, "in-progress", reason, stop=stop), *end)),)
     return (Write((*cancelled, r.Mark(step, "finished", reason, stop=stop), *settled(session, "completed"))),)
+
+
+def closing(
+    session: Session, agent: AgentFacts, calls: Iterable[ToolCall], never_begun: Callable[[ToolCall], r.ToolFinished]
+) -> tuple[r.Record, ...]:
+    """The results of open calls that will not run, with the end of the sub-agents among them. ``never_begun`` makes that of any other."""
+    turn, calls = session.turn, list(calls)
+    if turn is None:
+        return ()
+    started = turn.started.keys() - session.children.keys()
+    results: list[r.Record] = []
+    for call in calls:
+        if turn.truncated:
+            results.append(r.ToolFinished(call.id, tool_errors.truncated(call, cut_text(call, agent.policy)), is_error=True))
+        else:
+            results.append(cut(call, agent) if call.id in started else never_begun(call))
+    return (*closed_within(session, calls, agent), *results)
 
 
 def closed_within(session: Session, calls: Iterable[ToolCall], agent: AgentFacts) -> tuple[r.Record, ...]:
@@ -98,6 +116,11 @@ def _late_by(session: Session, agent: AgentFacts, live: Live) -> Spent | None:
         return None
     over = max(ms_between(session.run.deadline, live.now), 0)
     return Spent("max_duration_ms", agent.max_duration_ms + over, agent.max_duration_ms)
+
+
+def never_run(call: ToolCall) -> r.ToolFinished:
+    """The result of a call that had not begun when its run was ended."""
+    return r.ToolFinished(call.id, tool_errors.not_run(call, ENDED_TOOL_RESULT), is_error=True)
 
 
 def cancel(call: ToolCall) -> r.ToolFinished:

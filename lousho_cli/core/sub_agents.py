@@ -24,6 +24,11 @@ def goes_on_within(tool: Any) -> bool:
     return facts_of(tool) is not None
 
 
+def in_background(args: Any) -> bool:
+    """Whether a call, by its arguments, wants its sub-agent to run beside the session, not within it."""
+    return isinstance(args, Mapping) and args.get("background") is True
+
+
 def wait_of_lead(call: ToolCall, wait: PendingApproval, now: str) -> PendingApproval:
     """What a sub-agent waits for, as its lead waits for it from ``now`` on: while another was decided first, nobody could see it."""
     expires_at = wait.expires_at

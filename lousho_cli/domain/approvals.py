@@ -21,13 +21,17 @@ WaitKind = Literal["tool", "question", "sign-in", "secret"]
 
 
 class Question(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a person is asked: a text, optional choices, and whether other text is welcome. ``url``: where to sign in."""
+    """What a person is asked: a text, optional choices, and whether other text is welcome.
+
+    ``url``: where to sign in. ``schema``: the JSON Schema of the answer.
+    """
 
     text: str
     options: tuple[str, ...] = ()
     allow_free_text: bool = True
     secret: bool = False
     url: str | None = None
+    schema: Any = None
 
 
 class PendingApproval(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -36,6 +40,7 @@ class PendingApproval(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     ``args`` is the validated object a tool would get; ``path`` names the enclosing
     sub-agents, outermost first, and ``calls`` the calls that started them; times are ISO 8601 in UTC.
     ``hooked``: hooks made ``args`` of what the model asked for. ``reason``: why a rule has it asked.
+    ``step``: the name under which running code asks; None where the run stopped for it.
     """
 
     id: str
@@ -53,6 +58,12 @@ class PendingApproval(msgspec.Struct, frozen=True, gc=False, omit_defaults=True)
     calls: tuple[str, ...] = ()
     hooked: bool = False
     reason: str | None = None
+    step: str | None = None
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The ids of the calls that lead to the one it is of, that one last."""
+        return (*self.calls, self.tool_call_id)
 
     @property
     def holds_up(self) -> str:

@@ -10,19 +10,23 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from lousho_cli.domain.messages import Message
+from lousho_cli.domain.messages import Message, Reasoning
 from lousho_cli.domain.texts import CONTINUE_NOTE
 
 CUT_OFF = {"cutOff": True}
 SYNTHETIC = {"synthetic": "continue"}
 
 
-def continuation(text: str, notes: Sequence[str] | None = None) -> tuple[Message, ...]:
-    """The messages that have a model go on with an answer that was cut after ``text``; nothing where that is blank."""
-    if not text.strip():
+def continuation(text: str, notes: Sequence[str] | None = None, reasoning: Iterable[Reasoning] = ()) -> tuple[Message, ...]:
+    """The messages that have a model go on with an answer that was cut after ``text``; nothing where there is nothing to keep.
+
+    Of its finished ``reasoning`` those blocks are kept that a server takes back: signed or redacted ones.
+    """
+    kept = tuple(block for block in reasoning if block.signature or block.redacted)
+    if not text.strip() and not kept:
         return ()
     asking = [Message(role="user", content=note, metadata=dict(SYNTHETIC)) for note in notes or (CONTINUE_NOTE,)]
-    return (Message(role="assistant", content=text, metadata=dict(CUT_OFF)), *asking)
+    return (Message(role="assistant", content=text if text.strip() else "", reasoning=kept, metadata=dict(CUT_OFF)), *asking)
 
 
 def is_cut_off(message: Message) -> bool:

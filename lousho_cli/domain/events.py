@@ -57,6 +57,19 @@ class RunStart(_Event, frozen=True, gc=False, kw_only=True, tag="run.start"):
     attempt: int | None = None
 
 
+class OperationResumed(_Event, frozen=True, gc=False, kw_only=True, tag="harness.operation.resumed"):
+    """A host goes on with the turn that another left. ``operation``: the input it is of. ``attempt``: which this is, the first being 1.
+
+    Text that came before, of an answer that was not ended, does not count, unless it was ``continued``: then it is kept, and the
+    model goes on behind it.
+    """
+
+    type: ClassVar[Literal["harness.operation.resumed"]] = "harness.operation.resumed"
+    operation: str
+    attempt: int
+    continued: bool = False
+
+
 class RunDone(_Event, frozen=True, gc=False, kw_only=True, tag="run.done"):
     """A run ended, pauses, failed, was aborted or stopped; last of its events. One that was killed has none.
 
@@ -258,6 +271,27 @@ class InputApplied(_Event, frozen=True, gc=False, kw_only=True, tag="input.appli
     input_id: str
 
 
+class AgentStarted(_Event, frozen=True, gc=False, kw_only=True, tag="agent.started"):
+    """A background agent is to run, as the session ``agent_session``. ``group``: what it was started with."""
+
+    type: ClassVar[Literal["agent.started"]] = "agent.started"
+    agent_id: str
+    name: str
+    agent_session: str
+    group: str | None = None
+
+
+class AgentEnded(_Event, frozen=True, gc=False, kw_only=True, tag="agent.ended"):
+    """A background agent came to its end. ``text``: its answer, perhaps clipped."""
+
+    type: ClassVar[Literal["agent.ended"]] = "agent.ended"
+    agent_id: str
+    outcome: Literal["completed", "failed", "aborted"]
+    text: str = ""
+    error: str | None = None
+    code: str | None = None
+
+
 class WarningGiven(_Event, frozen=True, gc=False, kw_only=True, tag="warning"):
     """Something a person should know. ``about`` is a word for its kind, such as ``repair`` or ``damage``."""
 
@@ -268,6 +302,7 @@ class WarningGiven(_Event, frozen=True, gc=False, kw_only=True, tag="warning"):
 
 Event = (
     RunStart
+    | OperationResumed
     | RunDone
     | RunError
     | StepStart
@@ -288,6 +323,8 @@ Event = (
     | ProviderRetry
     | InputQueued
     | InputApplied
+    | AgentStarted
+    | AgentEnded
     | WarningGiven
 )
 """Any event. ``event.type`` tells which, for people and for type checkers."""

@@ -13,7 +13,8 @@ from lousho_cli.domain.usage import RunUsage
 class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What a session waits for, enough to show and decide it without its transcript.
 
-    ``url``: where to sign in. ``reason``: why a rule has it asked.
+    ``url``: where to sign in. ``reason``: why a rule has it asked. ``step``: the name under which running code asks.
+    ``schema``: the JSON Schema of the answer.
     """
 
     id: str
@@ -29,6 +30,8 @@ class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     allow_free_text: bool = True
     url: str | None = None
     reason: str | None = None
+    step: str | None = None
+    schema: Any = None
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -52,6 +55,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     held: how many messages wait behind them. inputs: every input ever received; waiting: those not applied.
     wait_call: the call of what waits; taken: what waits while an approval store gave it away.
     children: the heads of the sub-agents that open calls have started, by call id.
+    asks: for each of the head's ``asks`` the calls that lead to it, the one it is of last.
     """
 
     calls: tuple[str, ...] = ()
@@ -62,6 +66,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     wait_call: str | None = None
     taken: WaitsFor | None = None
     children: dict[str, Head] = {}
+    asks: tuple[tuple[str, ...], ...] = ()
 
 
 class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -69,7 +74,11 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     ``messages`` counts all that stands in the transcript or waits behind an unanswered call. ``format`` is
     that of the log, ``unknown`` names the reserved types in it that this version does not know. ``usage`` is
-    that of the newest run, ``earlier`` that of those before it.
+    that of the newest run, ``earlier`` that of those before it. ``asks``: what calls that run ask a person.
+    ``agents``: the sessions of the background agents it has started, by their ids; '' for one that ended. ``lead``: whose
+    background agent it is itself.
+    ``wake`` is when the session itself wants to be taken up, ``wake_at`` when who gave it back wants it to be.
+    ``pinned_to``: the host whose folder its tools have used.
     """
 
     id: str = ""
@@ -96,6 +105,16 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     unknown: tuple[str, ...] = ()
     usage: RunUsage = RunUsage()
     earlier: RunUsage = RunUsage()
+    asks: tuple[WaitsFor, ...] = ()
+    agents: dict[str, str] = {}
+    lead: str | None = None
+    wake: str | None = None
+    pinned_to: str | None = None
+
+    @property
+    def waits(self) -> tuple[WaitsFor, ...]:
+        """All that a person can decide now: what running code asks, and what the run stopped for."""
+        return self.asks if self.waits_for is None else (*self.asks, self.waits_for)
 
 
 class Post(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -105,7 +124,7 @@ class Post(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """
 
     id: str
-    kind: Literal["input", "answer", "abort", "cancel", "move"]
+    kind: Literal["input", "answer", "abort", "cancel", "move", "reset", "append", "setting", "command", "agents", "agent_ended", "wake"]
     at: str
     by: str | None = None
     body: Any = None

@@ -55,6 +55,19 @@ class InputRejected(_Record, frozen=True, gc=False, tag="lousho.input_rejected")
     reason: str
 
 
+class Appended(_Record, frozen=True, gc=False, tag="lousho.appended"):
+    """A user's own records, in front of this in its batch, were taken in.
+
+    ``messages``, of users, are what they say to the model, often nothing.
+    ``digest`` tells whether what comes under the same id is the same once more.
+    """
+
+    id: str
+    messages: tuple[Message, ...] = ()
+    by: str | None = None
+    digest: str = ""
+
+
 class InputSettled(_Record, frozen=True, gc=False, tag="lousho.input_settled"):
     """An input came to its end. A failed or aborted one is never run again unless the session is named."""
 

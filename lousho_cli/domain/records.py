@@ -17,8 +17,11 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from lousho_cli.domain.agent import AgentDrift, Fingerprint
-from lousho_cli.domain.approvals import PendingApproval, Question, WaitKind
+from lousho_cli.domain.agent_records import AgentEnded as AgentEnded
+from lousho_cli.domain.agent_records import AgentStarted as AgentStarted
+from lousho_cli.domain.approvals import Question, WaitKind
 from lousho_cli.domain.checkpoint import Status
+from lousho_cli.domain.input_records import Appended as Appended
 from lousho_cli.domain.input_records import InputApplied as InputApplied
 from lousho_cli.domain.input_records import InputMoved as InputMoved
 from lousho_cli.domain.input_records import InputReceived as InputReceived
@@ -26,10 +29,16 @@ from lousho_cli.domain.input_records import InputRejected as InputRejected
 from lousho_cli.domain.input_records import InputSettled as InputSettled
 from lousho_cli.domain.input_records import InputTakenBack as InputTakenBack
 from lousho_cli.domain.input_records import Outcome as Outcome
-from lousho_cli.domain.messages import Message
+from lousho_cli.domain.messages import Message, Reasoning
 from lousho_cli.domain.state import State
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import CallUsage
+from lousho_cli.domain.wait_records import AskAnswered as AskAnswered
+from lousho_cli.domain.wait_records import AskOpened as AskOpened
+from lousho_cli.domain.wait_records import WaitAnswered as WaitAnswered
+from lousho_cli.domain.wait_records import WaitOpened as WaitOpened
+from lousho_cli.domain.wait_records import WaitPutBack as WaitPutBack
+from lousho_cli.domain.wait_records import WaitTaken as WaitTaken
 
 FORMAT = 1
 """The newest log format this version reads and writes."""
@@ -49,13 +58,14 @@ class _Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Created(_Record, frozen=True, gc=False, tag="lousho.created"):
-    """A session begins. ``path`` leads from the store's parent folder to the agent file."""
+    """A session begins. ``path`` leads from the store's parent folder to the agent file; ``parent`` started it as a background agent."""
 
     agent: str
     path: str | None = None
     harness: str | None = None
     tenant: str | None = None
     format: int = FORMAT
+    parent: str | None = None
 
 
 class Forked(_Record, frozen=True, gc=False, tag="lousho.forked"):
@@ -124,6 +134,13 @@ class RunResumed(_Record, frozen=True, gc=False, tag="lousho.run_resumed"):
     deadline: str | None = None
 
 
+class RunHeld(_Record, frozen=True, gc=False, tag="lousho.run_held"):
+    """A host found work that it could not go on with: drift, a missing tool, a hook that failed. It is neither run nor settled."""
+
+    error: str
+    code: str | None = None
+
+
 class Turn(_Record, frozen=True, gc=False, tag="lousho.turn"):
     """A whole answer of the model. It counts as a step; it is never asked for again."""
 
@@ -143,9 +160,13 @@ class Splice(_Record, frozen=True, gc=False, tag="lousho.splice"):
 
 
 class Partial(_Record, frozen=True, gc=False, tag="lousho.partial"):
-    """Text of an answer that is still being written, for who looks on. The turn supersedes it."""
+    """Text of an answer that is still being written, for who looks on and for who goes on with it. The turn supersedes it.
+
+    ``reasoning``: the blocks of it that came to their end since the one before.
+    """
 
     text: str
+    reasoning: tuple[Reasoning, ...] = ()
 
 
 class ToolStarted(_Record, frozen=True, gc=False, tag="lousho.tool_started"):
@@ -193,38 +214,6 @@ class ToolFinished(_Record, frozen=True, gc=False, tag="lousho.tool_finished"):
     replaced_by: str | None = None
 
 
-class WaitOpened(_Record, frozen=True, gc=False, tag="lousho.wait_opened"):
-    """The run waits for a person."""
-
-    approval: PendingApproval
-
-
-class WaitTaken(_Record, frozen=True, gc=False, tag="lousho.wait_taken"):
-    """The approval was taken through an approval store alone; the mark of the session did not move."""
-
-    id: str
-
-
-class WaitAnswered(_Record, frozen=True, gc=False, tag="lousho.wait_answered"):
-    """A person decided. ``args`` and ``digest`` are there only for an edit; ``post`` where the decision came through the inbox."""
-
-    id: str
-    approved: bool
-    note: str | None = None
-    args: Any = None
-    digest: str | None = None
-    by: str | None = None
-    expired: bool = False
-    at: str | None = None
-    post: str | None = None
-
-
-class WaitPutBack(_Record, frozen=True, gc=False, tag="lousho.wait_put_back"):
-    """An approval that had been taken waits again: the agent that came to run it was refused."""
-
-    id: str
-
-
 class ModelRetry(_Record, frozen=True, gc=False, tag="lousho.model_retry"):
     """A model call failed and will be tried again; written before the wait.
 
@@ -263,10 +252,12 @@ class StepDone(_Record, frozen=True, gc=False, tag="lousho.step_done"):
 
 
 class WakeSet(_Record, frozen=True, gc=False, tag="lousho.wake_set"):
-    """The session is to be taken up at a time, ``input`` with it; a time that is None takes it back."""
+    """The session is to be taken up at a time; one that is None takes it back. ``messages`` become the input ``id`` then."""
 
     at: str | None
-    input: str | None = None
+    id: str = ""
+    messages: tuple[Message, ...] = ()
+    by: str | None = None
 
 
 class CommandEnded(_Record, frozen=True, gc=False, tag="lousho.command_ended"):
@@ -312,9 +303,13 @@ Own = (
     | InputTakenBack
     | InputRejected
     | InputSettled
+    | Appended
+    | AgentStarted
+    | AgentEnded
     | AbortAsked
     | RunStarted
     | RunResumed
+    | RunHeld
     | Turn
     | Splice
     | Partial
@@ -327,6 +322,8 @@ Own = (
     | WaitTaken
     | WaitAnswered
     | WaitPutBack
+    | AskOpened
+    | AskAnswered
     | ModelRetry
     | BusinessState
     | SettingChanged

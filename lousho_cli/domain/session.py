@@ -18,14 +18,16 @@ from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
+from lousho_cli.domain.wait_records import AskAnswered
 
 
 class Parent(msgspec.Struct, frozen=True, gc=False):
-    """Where a fork left: the parent's id, the seq of the cut and its step."""
+    """Where a fork left: the parent's id, the seq of the cut and its step. ``beside``: it is no fork, but an agent of the parent's."""
 
     session: str
-    seq: int
-    step: int
+    seq: int = 0
+    step: int = 0
+    beside: bool = False
 
 
 class Run(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -52,6 +54,13 @@ class Asked(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     args: Any = None
 
 
+class Ask(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What running code asks a person, under ``approval.step``; ``answer`` is None until one has answered."""
+
+    approval: PendingApproval
+    answer: AskAnswered | None = None
+
+
 class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The newest turn while it has calls without a result.
 
@@ -76,7 +85,10 @@ class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One input: its content digest, who sent it, and how far it came. Of a rejected one ``error`` is the reason."""
+    """One input: its content digest, who sent it, and how far it came. Of a rejected one ``error`` is the reason.
+
+    operation: of one that was applied, the input whose turn it is part of; span: where that turn stands in the transcript, up to its end.
+    """
 
     digest: str
     by: str | None = None
@@ -86,6 +98,24 @@ class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     messages: tuple[Message, ...] = ()
     joins: bool = False
     overrides: dict[str, Any] = {}
+    code: str | None = None
+    operation: str | None = None
+    span: tuple[int, int] | None = None
+
+
+class AgentState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A background agent: how it was started, see ``AgentStarted``, and, once it ended, how; ``messages`` are gone by then."""
+
+    name: str
+    session: str
+    messages: tuple[Message, ...] = ()
+    run_again: bool = False
+    wake: bool = False
+    group: str | None = None
+    by: str | None = None
+    outcome: Literal["completed", "failed", "aborted"] | None = None
+    text: str = ""
+    error: str | None = None
     code: str | None = None
 
 
@@ -119,6 +149,19 @@ class Marked(msgspec.Struct, frozen=True, gc=False):
 NO_RUN = Run(number=0, input_id="")
 
 
+HOST_FOLDER = "lousho.host_folder"
+"""The setting that names the host whose folder tools of a session have used."""
+
+
+class Wake(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """When a session is to be taken up by whoever finds it. ``messages`` become the input ``id`` then; without any none does."""
+
+    at: str
+    id: str = ""
+    messages: tuple[Message, ...] = ()
+    by: str | None = None
+
+
 class Session(msgspec.Struct, frozen=True, gc=False):
     """The fold of a log up to ``seq``.
 
@@ -127,6 +170,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     turn: the open turn, None when every call has its result.
     step: model calls so far in this run, usage: what they used; earlier: what the runs before this one used.
     wait: what a person must decide, None when nothing waits; ``wait_taken`` once an approval store gave it away.
+    asks: what calls that run ask a person, of sub-agents too, by id, until the call has its result.
     decisions: what a person decided on calls of the open turn, by call id.
     decided: ids of all approvals that were decided, for ever.
     waiting: ids of inputs received and not applied, in order.
@@ -137,7 +181,8 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     last_mark: run, step and number of the newest mark ever, so that numbers never move.
     ring: how many marks the ring keeps, as the newest of them says.
     unknown: reserved record types of a newer version that were passed over.
-    settings: values that were set for this session, by name. wake: when it is to be taken up, and the input that does it.
+    settings: values that were set for this session, by name. wake: when it is to be taken up, and with what.
+    agents: the background agents it has started, by id.
     """
 
     seq: int = 0
@@ -183,7 +228,19 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     children: Mapping[str, Session] = {}
     stop: Stop | None = None
     settings: Mapping[str, Any] = {}
-    wake: tuple[str, str | None] | None = None
+    wake: Wake | None = None
+    asks: Mapping[str, Ask] = {}
+    agents: Mapping[str, AgentState] = {}
+
+    @property
+    def open_asks(self) -> tuple[PendingApproval, ...]:
+        """What calls that run ask a person and nobody has answered, oldest first."""
+        return tuple(ask.approval for ask in self.asks.values() if ask.answer is None)
+
+    @property
+    def lead(self) -> str | None:
+        """The session that has this one run as a background agent."""
+        return self.parent.session if self.parent is not None and self.parent.beside else None
 
     @property
     def exists(self) -> bool:

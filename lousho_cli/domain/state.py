@@ -13,11 +13,11 @@ import msgspec
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import InputState, OpenTurn, Parent, Run
+from lousho_cli.domain.session import AgentState, Ask, InputState, OpenTurn, Parent, Run, Wake
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
-CACHE_SHAPE = 2
+CACHE_SHAPE = 3
 """Goes up when a state or a head says more than it did: a cache of an older shape is made anew, as if it were damaged."""
 
 
@@ -92,4 +92,6 @@ class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     children: dict[str, State] = {}
     stop: Stop | None = None
     settings: dict[str, Any] = {}
-    wake: tuple[str, str | None] | None = None
+    wake: Wake | None = None
+    asks: dict[str, Ask] = {}
+    agents: dict[str, AgentState] = {}

@@ -34,6 +34,16 @@ BLOCKED_TOOL_RESULT = "This call was not run: a guardrail stopped the run."
 
 OVER_BUDGET_TOOL_RESULT = "This call was not run: the run had come to its limit."
 
+ENDED_TOOL_RESULT = "This call was not run: the run was ended before the call had been started."
+
+OUT_OF_TIME = "the time for this input is up"
+
+TIMED_OUT = "timeout"
+"""The code of a run whose time was up."""
+
+ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+"""The code of a run that its host did not survive as often as it may be tried."""
+
 WITHHELD_ANSWER = "[This answer was withheld by a guardrail.]"
 
 MASKED_ANSWER = "[secret]"

@@ -51,7 +51,7 @@ def cassette(
             that equals it and was not used. Times, dates, UUIDs and ids of calls do not count.
         normalize: what else does not count: given a request as JSON data (``model``, ``messages``, ``tools``),
             gives it without that. redact: takes further secrets out of a text, beside keys of the known kinds.
-        delays: play the pieces of an answer as slowly as they came.
+        delays: play the pieces of an answer as slowly as they came, and wait as long before a call that failed is made again.
 
     Raises:
         CassetteError: the file can not be used: it is missing, not JSON, of another version, or malformed at a path.
@@ -120,7 +120,10 @@ class CassetteProvider:
                 await asyncio.sleep(delay_ms / 1000)
             yield event
         if entry.error is not None:
-            raise error_of(entry.error)
+            error = error_of(entry.error)
+            if isinstance(error, ProviderError):
+                error.replayed = not self._delays and self.tape.plays_on
+            raise error
         assert entry.response is not None, "an entry has one or the other; it was checked when it was read"
         yield answer_of(entry.response)
 

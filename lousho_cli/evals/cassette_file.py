@@ -15,7 +15,7 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -26,6 +26,8 @@ VERSION = 1
 
 INVALID = "LOUSHO_CASSETTE_INVALID"
 UNWRITABLE = "LOUSHO_CASSETTE_UNWRITABLE"
+
+_WAIT = msgspec.Meta(ge=0)
 
 
 class Wrapped(msgspec.Struct, frozen=True, rename="camel"):
@@ -122,7 +124,7 @@ class Failure(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     code: str = ""
     hint: str = ""
     retryable: bool = False
-    retry_after_ms: int | float | None = None
+    retry_after_ms: Annotated[int, _WAIT] | Annotated[float, _WAIT] | None = None
     partial: bool = False
     chunks: tuple[Chunk, ...] = ()
 

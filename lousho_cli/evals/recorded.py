@@ -138,7 +138,7 @@ def piece_of(event: ProviderEvent, delay_ms: int) -> Piece | None:
     """An event of a stream as a piece; None for one that is none."""
     if isinstance(event, TextDelta):
         return delay_ms, "text", text_of(event.text)
-    return (delay_ms, "reasoning", text_of(event.text)) if isinstance(event, ReasoningDelta) else None
+    return (delay_ms, "reasoning", text_of(event.text)) if isinstance(event, ReasoningDelta) and event.text else None
 
 
 def chunks_of(pieces: list[Piece], redact: Redact) -> tuple[Chunk, ...]:
@@ -168,12 +168,17 @@ def _args(given: Any) -> str:
 
 
 def pieces_told(response: Response) -> Iterator[tuple[float, ProviderEvent]]:
-    """The pieces to play before an answer, with their delays in milliseconds; its text at once where none were kept."""
-    if response.chunks is None:
-        if response.text:
-            yield 0, TextDelta(response.text)
+    """The pieces to play before an answer, with their delays in milliseconds.
+
+    Its text comes at once where none were kept, or they tell another one, as somebody has changed it in the file.
+    """
+    told = list(_told(response.chunks or ()))
+    if response.text == "".join(event.text for _, event in told if isinstance(event, TextDelta)):
+        yield from told
         return
-    yield from _told(response.chunks)
+    yield from ((delay_ms, event) for delay_ms, event in told if not isinstance(event, TextDelta))
+    if response.text:
+        yield 0, TextDelta(response.text)
 
 
 def _told(chunks: Iterable[Chunk]) -> Iterator[tuple[float, ProviderEvent]]:

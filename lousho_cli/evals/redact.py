@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
+from lousho_cli.core.masking import values_masker
+from lousho_cli.core.redaction import masked
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import HookError
 
@@ -15,22 +18,17 @@ Redact = Callable[[str], str]
 
 MARK = "[REDACTED]"
 
-_SECRETS = re.compile(
-    r"sk-ant-[\w-]{4,}"
-    r"|(?<![A-Za-z0-9])sk-[\w-]{8,}"
-    r"|(?i:(?<![A-Za-z0-9])bearer)\s+[\w.~+/=-]{6,}"
-    r"|AIza[\w-]{20,}"
-    r"|(?<![A-Za-z0-9])gh[osp]_[A-Za-z0-9]{16,}"
-    r"|github_pat_\w{16,}"
-    r"|(?<![A-Za-z0-9])AKIA[0-9A-Z]{12,}",
-    re.ASCII,
-)
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\\.', re.DOTALL)
 """A JSON text inside a text. An escape outside of one is passed over, so that no quote is looked at twice."""
 
 
-def redactor(own: Redact | None = None) -> Redact:
+_LEAST = 12  # a shorter password may be a word that means something elsewhere
+
+
+def redactor(own: Redact | None = None, environ: Mapping[str, str] | None = None) -> Redact:
     """What takes keys of the known kinds out of a text, then whatever ``own`` knows of besides.
+
+    ``environ``: variables, of which the values of those named like a secret go, too, where they are long enough.
 
     JSON inside a text is looked at as it is read: a key that is written with escapes is found, too.
 
@@ -38,8 +36,11 @@ def redactor(own: Redact | None = None) -> Redact:
         HookError: ``own`` raised, or gave no text.
     """
 
+    without_values = values_masker(environ or {}, MARK, _LEAST)
+
+    @lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more
     def redact(text: str) -> str:
-        clean = _SECRETS.sub(MARK, text_of(text))
+        clean = masked(without_values(text_of(text)), MARK)
         if own is not None:
             clean = _asked(own, clean)
         return _LITERAL.sub(literal, clean) if "\\" in clean else clean

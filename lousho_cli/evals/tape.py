@@ -15,6 +15,7 @@ Every write replaces the whole file, one after the other; an answer is written b
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -85,7 +86,7 @@ class Tape:
     ) -> None:
         _one_of("mode", mode, ("record", "replay", "auto"))
         _one_of("match", match, ("sequence", "request"))
-        self.path, self.redact = path, redactor(redact)
+        self.path, self.redact = path, redactor(redact, os.environ)
         self._normalize, self._goes_on = normalize, goes_on
         self._replaces = mode == "record"
         self._seen: Identity | None = None if self._replaces else identity_of(path)
@@ -113,6 +114,11 @@ class Tape:
     def recorded(self) -> int:
         """How many calls were recorded here so far."""
         return sum(slot.entry is not None for slot in self._recorded)
+
+    @property
+    def plays_on(self) -> bool:
+        """Whether the next call of the conversation that asks is played, too, or fails."""
+        return not self.records or not self._matching.over(self._lanes.get(_task()))
 
     def take(self, asked: ModelRequest) -> Entry | Slot:
         """What answers a call: an entry to play, or a place to record it in.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal
 
 from lousho_cli.core.admit import must_say_something
-from lousho_cli.core.gate import Replay
+from lousho_cli.core.gate import CutCall, Replay
 from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.resuming import DriftMode
 from lousho_cli.domain.agent import Agent
@@ -26,11 +26,12 @@ from lousho_cli.executor.places import place_of
 from lousho_cli.executor.pricing import Prices
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
-from lousho_cli.executor.run_agent import Concurrency, OnModelError, RunSettings, SandboxExecute, gated_by
+from lousho_cli.executor.run_agent import Concurrency, OnModelError, RunSettings, SandboxExecute, gated_by, notes_of
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.executor.streams import EventStream
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.credentials import Credentials
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.tool import Tool
 
@@ -79,9 +80,11 @@ class AgentExecutor:
         guardrails: Sequence[Any] = (),
         abort_grace_ms: int | None = None,
         subagents: Mapping[str, Any] | None = None,
+        credentials: Credentials | None = None,
         input_queue: InputQueue | None = None,
         interrupted_tool_result: str | None = None,
-        truncated_tool_result: str | None = None,
+        truncated_tool_result: str | Callable[[CutCall], str] | None = None,
+        continue_cut_off: bool | Mapping[str, Any] = False,
         agent_path: str | PathLike[str] | None = None,
         create: bool = False,
         on_event: Listener | None = None,
@@ -122,7 +125,12 @@ class AgentExecutor:
             guardrails: functions that look at input, calls and answers and may stop the run (see ``Guardrail``).
             abort_grace_ms: how long an aborted run waits for tools that do not stop; None waits for them.
             subagents: agents that this one may hand work to, by the name of the tool that does so: a ``SubAgent`` each.
+            credentials: where secrets are kept: a secret answer from another process comes through it, and tools see those of ``by``.
             input_queue: takes input for this run while it goes on.
+            interrupted_tool_result, truncated_tool_result: what the model reads of a call that a crash, or the output limit, cut;
+                the latter may be a function of a ``CutCall``. None for our own words.
+            continue_cut_off: keep what was written of an answer when this process dies, and have the model go on with it; True,
+                or ``{"note": text or texts}`` for what asks for the rest.
             agent_path: where the agent's file is, kept with the session.
             create: refuse a session that exists already.
             on_event: called with each event, in order.
@@ -160,11 +168,13 @@ class AgentExecutor:
                 interrupted=interrupted,
                 interrupted_tool_result=interrupted_tool_result,
                 truncated_tool_result=truncated_tool_result,
+                continue_cut_off=notes_of(continue_cut_off),
                 on_agent_drift=on_agent_drift,
                 on_model_error=on_model_error,
                 sandbox_execute=sandbox_execute,
                 abort_grace_ms=abort_grace_ms,
                 subagents=subagents or {},
+                credentials=credentials,
             )
             _required(agent=agent, provider=provider, input=input)
             source = agent_source(agent, provider, registry_from(tool_registry), settings, metadata)
@@ -179,6 +189,7 @@ class AgentExecutor:
                     create=create,
                     business_state=() if business_state is UNSET else (business_state,),
                     queue=input_queue,
+                    credentials=credentials,
                 ),
                 signal,
                 on_event,

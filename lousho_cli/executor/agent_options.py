@@ -9,7 +9,7 @@ from typing import Any
 
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.agent_executor import AgentExecutor
-from lousho_cli.executor.run_agent import RunSettings, gated_by
+from lousho_cli.executor.run_agent import RunSettings, gated_by, notes_of
 
 _OURS = frozenset(("agent", "input", "provider", "tool_registry", "session_id", "checkpoint_store", "approval_store"))
 """What the agent itself passes on."""
@@ -47,7 +47,11 @@ def for_decision(defaults: Mapping[str, Any]) -> dict[str, Any]:
 def settings_among(options: Mapping[str, Any]) -> RunSettings:
     """The run settings among the options, to check them before there is a run."""
     given = {name: value for name, value in options.items() if name in RunSettings.__struct_fields__}
-    return RunSettings(**(given | {"requires_approval": gated_by(given.get("requires_approval", ()))}))
+    read = {
+        "requires_approval": gated_by(given.get("requires_approval", ())),
+        "continue_cut_off": notes_of(given.get("continue_cut_off", False)),
+    }
+    return RunSettings(**(given | read))
 
 
 @cache

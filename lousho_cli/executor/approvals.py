@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.answering import answer_records, waits_for
+from lousho_cli.core.answering import answer_records, waiting, waits_for
 from lousho_cli.core.decide import AgentFacts, resumed
 from lousho_cli.core.fingerprint import keeping_instructions
 from lousho_cli.core.gate import GatedTool, validated
@@ -86,6 +86,7 @@ async def resume_after_approval(
             place=place,
             business_state=() if business is msgspec.UNSET else (business,),
             answer=lambda session, agent: _answer(session, decided, stored, agent, clock.now()),
+            credentials=settings.credentials,
         )
         if not place.native:
             await _take(stored, approval_store, decided.id)
@@ -246,8 +247,8 @@ def check_decision(
         NotFoundError: the session does not wait for it.
         ConfigurationError: edited arguments the tool does not take, a digest of another call, or an answer that is none.
     """
-    wait = session.wait
-    if wait is None or not waits_for(session, decision.id, taken=taken):
+    wait = session.wait if waits_for(session, decision.id, taken=taken) else waiting(session, decision.id)
+    if wait is None:
         raise approval_not_found(decision.id)
     if decision.digest is not None and decision.digest != wait.digest:
         raise ConfigurationError("the digest is not that of the call that waits", field="digest", code="LOUSHO_DIGEST_MISMATCH")

@@ -34,9 +34,11 @@ from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.dynamic import AgentSource
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.input_queue import InputQueue
+from lousho_cli.executor.partials import kept_answer
 from lousho_cli.executor.places import Place
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.credentials import Credentials
 from lousho_cli.ports.sessions import read_session
 
 ORPHANED = "LOUSHO_APPROVAL_ORPHANED"
@@ -53,7 +55,7 @@ class Order(msgspec.Struct, frozen=True):
     business_state: empty, or a tuple of the one value to store.
     answer: for a decision: given the session and the agent, the records that decide it. It is asked before
         anything is written and may raise.
-    queue: takes input for the order's own run while it goes on.
+    queue: takes input for the order's own run while it goes on. credentials: the store of secrets of who drives it.
     """
 
     place: Place
@@ -66,6 +68,7 @@ class Order(msgspec.Struct, frozen=True):
     business_state: tuple[Any, ...] = ()
     answer: Callable[[Session, RunAgent], Sequence[r.Record]] | None = None
     queue: InputQueue | None = None
+    credentials: Credentials | None = None
 
     @property
     def asks(self) -> bool:
@@ -99,18 +102,24 @@ class Beginner:
         new = beginning(session, order.messages, order.input_id)
         agent = await self._source.agent_for(session, new, order.place.named, self._signal)
         records = self._admitted(session, agent) if order.answer is None else order.answer(session, agent)
-        drift = _compare(agent, _told(session, [record for record in records if type(record) is r.WaitAnswered]))
+        drift = drift_let_pass(agent, as_told(session, [record for record in records if type(record) is r.WaitAnswered]))
         notes: tuple[r.Record, ...] = (self._note(DRIFT, f"{CHANGED}: {drift.describe()}", drift),) if drift else ()
         if records and not session.ended:
-            await _reap(agent.facts.tools, session)
+            await reap_cut_calls(agent.facts.tools, session)
         if orphaned:
             gone = f"the approval this session waited for is gone; its call is gated again [{ORPHANED}]"
             notes = (*notes, self._note("orphaned", gone))
+        if agent.settings.continue_cut_off is not False and r.RunResumed in map(type, records):
+            notes = (*notes, *await self._kept_answer(session, agent))
         state = [r.BusinessState(*plain(value)) for value in order.business_state]
         if not records:
             self._events.emit(RunStart(run=session.run.number, attempt=session.attempts, cursor=session.seq))
             return Beginning(agent, answered=await self._as_answered(session))
         return Beginning(agent, (*notes, *records, *state))
+
+    async def _kept_answer(self, session: Session, agent: RunAgent) -> tuple[r.Record, ...]:
+        place, on = self._order.place, agent.settings.continue_cut_off
+        return await kept_answer(place.store, place.session_id, session, on if isinstance(on, tuple) else None)
 
     async def _as_answered(self, session: Session) -> Session:
         """The session when the input of this order was settled; as it is now where that can not be told."""
@@ -165,11 +174,18 @@ class Beginner:
         return r.Note(kind, text_of(text), drift)
 
 
-def _compare(agent: RunAgent, session: Session) -> AgentDrift | None:
-    """Refuses a missing tool or, when asked to, any drift; otherwise gives what changed."""
+def drift_let_pass(agent: RunAgent, session: Session, driving: RunAgent | None = None) -> AgentDrift | None:
+    """What changed since an unfinished run was saved, where it may go on all the same; None where nothing did, or it is ignored.
+
+    Args:
+        driving: the agent that goes on with it, where that is another for a while: its tools are those that have to be there.
+
+    Raises:
+        ResumeToolMissingError, AgentDriftError: it may not go on.
+    """
     if not session.exists or session.ended:
         return None
-    missing = missing_tools(session, agent.facts)
+    missing = missing_tools(session, (driving or agent).facts)
     if missing:
         raise ResumeToolMissingError(missing)
     drift = drift_of(session, agent.facts)
@@ -182,7 +198,7 @@ def _compare(agent: RunAgent, session: Session) -> AgentDrift | None:
     return None if mode == "ignore" else drift
 
 
-async def _reap(tools: Mapping[str, Any], session: Session) -> None:
+async def reap_cut_calls(tools: Mapping[str, Any], session: Session) -> None:
     """Kills what a cut call left running, one of a sub-agent too: it may not go on beside its own second try."""
     if session.turn is None:
         return
@@ -194,9 +210,9 @@ async def _reap(tools: Mapping[str, Any], session: Session) -> None:
     for call_id, child in session.children.items():
         facts = facts_of(tools.get(names.get(call_id, "")))
         if facts is not None:
-            await _reap(facts.tools, child)
+            await reap_cut_calls(facts.tools, child)
 
 
-def _told(session: Session, records: Sequence[r.Record]) -> Session:
+def as_told(session: Session, records: Sequence[r.Record]) -> Session:
     """The session as ``records`` would make it; nothing is written."""
     return fold((r.Batch(session.seq, session.epoch, session.updated_at, tuple(records)),), session) if records else session

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from lousho_cli.core.decide import Effect, FinishCall, RunCall, cancel
 from lousho_cli.core.gate import effective_replay
-from lousho_cli.core.sub_agents import facts_of
+from lousho_cli.core.sub_agents import facts_of, in_background
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.executor.abort import AbortSignal
@@ -16,8 +17,13 @@ from lousho_cli.executor.delegation import Delegation
 from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
 from lousho_cli.executor.perform import Outcome, finish_call, reported, run_call
 from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.executor.secret_answers import credentials_of
+from lousho_cli.executor.steps import CallSteps
 from lousho_cli.executor.sub_log import DrivenLog
+from lousho_cli.ports.steps import Steps
 from lousho_cli.ports.tool import RunContext, RunInfo, ToolContext
+
+_NO_STEPS = Steps()
 
 
 class Calls:
@@ -33,7 +39,8 @@ class Calls:
         self._log, self._agent, self._signal = log, agent, signal
         self._delegation = delegation
         self._tasks: dict[asyncio.Task[Outcome | None], ToolCall] = {}
-        self._finished: list[Outcome] = []
+        self._finished: list[Outcome | r.Record] = []
+        self._steps: dict[str, CallSteps] = {}
         self._inline: Interruptible[Outcome | None] = Interruptible()
         self._alone: ToolCall | None = None
         self._notes: set[asyncio.Task[None]] = set()
@@ -70,18 +77,21 @@ class Calls:
             self._alone = None
         if outcome == INTERRUPTED:
             self._give_up(effect.call)
-        elif outcome is not None:
-            self._finished.append(outcome)
+        else:
+            self._ended(effect.call, outcome)
         if self._notes:
             await self._noted()
 
     def _begin(self, effect: RunCall | FinishCall) -> Coroutine[Any, Any, Outcome | None]:
         if isinstance(effect, FinishCall):
             return finish_call(self._agent, effect, self._log.id)
-        if facts_of(self._agent.tools[effect.call.name]) is not None:
+        if facts_of(self._agent.tools[effect.call.name]) is not None and not in_background(effect.args):
             return self._delegated(effect) if self._agent.hooks.post_tool else self._delegation.run(effect)
         answers = effect.decision.answers if effect.decision is not None else ()
-        return run_call(self._agent, effect, self.context_of(effect.call, rerun=effect.rerun, answers=answers))
+        asks_nobody = self._agent.facts.policy.mode == "dont-ask"
+        steps = CallSteps(self._log, effect.call, effect.args, self._signal, self._keep, asks_nobody=asks_nobody)
+        self._steps[effect.call.id] = steps
+        return run_call(self._agent, effect, self.context_of(effect.call, rerun=effect.rerun, answers=answers, steps=steps))
 
     def _drives(self, call: ToolCall) -> bool:
         """Whether a call is a sub-agent's run."""
@@ -104,15 +114,15 @@ class Calls:
         if grace is not None and self._alone is not None and not self._drives(self._alone):
             asyncio.get_running_loop().call_later(grace / 1000, self._inline.interrupt)
 
-    def finished(self) -> Sequence[Outcome]:
-        """What ended since last asked, without waiting."""
+    def finished(self) -> Sequence[Outcome | r.Record]:
+        """What ended since last asked, without waiting; in front of a result the records that its call staged."""
         if self._tasks:
             for task in [task for task in self._tasks if task.done()]:
                 self._collect(task)
         outcomes, self._finished = self._finished, []
         return outcomes
 
-    async def some(self, others: Collection[asyncio.Future[Any]] = ()) -> Sequence[Outcome]:
+    async def some(self, others: Collection[asyncio.Future[Any]] = ()) -> Sequence[Outcome | r.Record]:
         """Waits until at least one call, or one of ``others``, ended, or the signal fired; gives the calls that ended."""
         while not (outcomes := self.finished()) and (self._tasks or others) and not any(other.done() for other in others):
             if self._signal.aborted and self._told_abort:
@@ -167,6 +177,13 @@ class Calls:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=1)
+        for steps in self._steps.values():
+            steps.end()
+        self._steps = {}
+        if self._notes:
+            await asyncio.wait(self._notes)
+            self._notes = {note for note in self._notes if note.cancelled() or note.exception() is None}
+            self._notes.clear()
         self._finished = []
 
     def _collect(self, task: asyncio.Task[Outcome | None]) -> None:
@@ -174,19 +191,28 @@ class Calls:
         if task.cancelled():
             self._give_up(call)
             return
-        outcome = task.result()
+        self._ended(call, task.result())
+
+    def _ended(self, call: ToolCall, outcome: Outcome | None) -> None:
+        steps = self._steps.pop(call.id, None)
+        staged = steps.end() if steps is not None else ()
+        if isinstance(outcome, r.ToolFinished):
+            self._finished += staged
         if outcome is not None:
             self._finished.append(outcome)
 
     def _give_up(self, call: ToolCall) -> None:
         """A call that did not end in time: cancelled on an abort, left as it is on a stop."""
+        steps = self._steps.pop(call.id, None)
+        if steps is not None:
+            steps.end()
         if not self._signal.recoverable:
             self._finished.append(cancel(call))
 
-    def context_of(self, call: ToolCall, *, rerun: bool = False, answers: tuple[str, ...] = ()) -> ToolContext:
+    def context_of(self, call: ToolCall, *, rerun: bool = False, answers: tuple[str, ...] = (), steps: Steps = _NO_STEPS) -> ToolContext:
         """What a tool is told about its call."""
         log = self._log
-        run = RunInfo(log.id, log.run.input_id, log.claim.epoch)
+        run = RunInfo(log.id, log.run.input_id, log.claim.epoch, credentials_of(log))
         # Two sub-agents may call their calls alike; with the calls that lead to them they are told apart.
         call_id = "/".join((*log.calls, call.id)) if log.calls else call.id
         return ToolContext(
@@ -199,12 +225,19 @@ class Calls:
             spawned=lambda pid, started: self._note(r.ToolSpawned(call.id, pid, started)),
             context=RunContext(run),
             answers=answers,
+            step=steps,
+            in_background=None if self._agent.in_background is None else partial(self._agent.in_background, call.id),
         )
 
     def _note(self, record: r.ToolSpawned) -> None:
         """Records a process a tool just started, without a sync: it only matters if we are killed."""
-        note = asyncio.ensure_future(self._log.record(record, durable=False))
+        self._keep(self._log.record(record, durable=False))
+
+    def _keep(self, writing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A write of a call's own, which is waited for whatever becomes of the call: the log may not be broken off."""
+        note = asyncio.ensure_future(writing)
         self._notes.add(note)
+        return note
 
     async def _noted(self) -> None:
         while self._notes:

@@ -190,7 +190,7 @@ class Driver:
             return self._failed(error)
         return ()
 
-    def _outcomes(self, outcomes: Sequence[Outcome]) -> Sequence[r.Record]:
+    def _outcomes(self, outcomes: Sequence[Outcome | r.Record]) -> Sequence[r.Record]:
         records: list[r.Record] = []
         for outcome in outcomes:
             if isinstance(outcome, Fatal):

@@ -1,6 +1,6 @@
 """What others leave for the owner of a session while it runs: input, an answer, a wish to stop.
 
-Posts are looked for every 20 ms and recorded at once, through the owner's own writer. A post is
+Posts are looked for when the store says so, and every 20 ms, and recorded at once, through the owner's own writer. A post is
 removed only after the log has it; one the log has already is only removed.
 """
 
@@ -16,10 +16,12 @@ from lousho_cli.core.entering import entered
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.plain import text_of
+from lousho_cli.domain.session import Session
 from lousho_cli.errors import StorageError
+from lousho_cli.executor.secret_answers import hand_over, opened
 from lousho_cli.executor.session_log import SessionLog
 
-LOOK_EVERY_S = 0.02
+LOOK_EVERY_MS = 20
 
 
 class Abortable(Protocol):
@@ -27,11 +29,26 @@ class Abortable(Protocol):
         """Stops what runs, for good."""
 
 
-class Inbox:
-    """Takes posts for one owned session. ``controller`` is told of a wish to stop."""
+class Taker:
+    """What the owner does with a post; a host has its own."""
 
-    def __init__(self, log: SessionLog, controller: Abortable) -> None:
-        self._log, self._controller = log, controller
+    def entered(self, session: Session, post: Post, now: str, epoch: int) -> Sequence[r.Record]:
+        """Its records, as ``core.entering`` says; ``epoch`` is the owner's."""
+        return entered(session, post, now)
+
+    def carries_out(self, log: SessionLog, post: Post) -> bool:
+        """Whether it takes time, was begun, and is removed once its end is recorded."""
+        return False
+
+    async def recorded(self, post: Post, records: Sequence[r.Record]) -> None:
+        """Its records are written; it is removed next."""
+
+
+class Inbox:
+    """Takes posts for one owned session. ``controller`` is told of a wish to stop; ``taker`` says what becomes of each."""
+
+    def __init__(self, log: SessionLog, controller: Abortable, taker: Taker | None = None) -> None:
+        self._log, self._controller, self._taker = log, controller, taker or Taker()
         self._watching: asyncio.Task[None] | None = None
         self._taking = asyncio.Lock()
         self._news = False
@@ -60,18 +77,34 @@ class Inbox:
         await self.take()
 
     async def _record(self, posts: Sequence[Post]) -> None:
+        done: list[str] = []
         for post in posts:
+            if self._taker.carries_out(self._log, post):
+                continue
             try:
-                records = entered(self._log.session, post, self._log.clock.now())
-            except msgspec.ValidationError as error:
-                records = (r.Note("post", text_of(f"post {post.id} could not be read and was dropped: {error}")),)
+                records = await self._entered(post)
+            except StorageError:
+                continue  # the secret it brings can not be read now; the next look finds it again
             if records:
                 self._news = True
                 batches = self._log.enter(*records)
                 if post.kind == "abort":
                     self._controller.abort()  # before anything else can be decided on: the next input is not meant
                 await self._log.write(batches)
-        await self._log.store.discard(self._log.id, [post.id for post in posts])
+                await self._taker.recorded(post, records)
+            done.append(post.id)
+        await self._log.store.discard(self._log.id, done)
+
+    async def _entered(self, post: Post) -> Sequence[r.Record]:
+        ready = await opened(self._log, post)
+        if isinstance(ready, r.InputRejected):
+            return (ready,)
+        try:
+            records = self._taker.entered(self._log.session, ready, self._log.clock.now(), self._log.claim.epoch)
+        except msgspec.ValidationError as error:
+            return (r.Note("post", text_of(f"post {post.id} could not be read and was dropped: {error}")),)
+        hand_over(self._log, ready, records)
+        return records
 
     def watch(self) -> None:
         """Looks for posts until ``stop``."""
@@ -79,7 +112,7 @@ class Inbox:
 
     async def _look(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await self._log.store.wait_for_post(self._log.id, LOOK_EVERY_MS)
             await self._take()
 
     async def stop(self) -> None:

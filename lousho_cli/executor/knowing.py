@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lousho_cli.domain.messages import Message
+from lousho_cli.domain.resets import is_reset
 
 
 def tokens_of(message: Message) -> int:
@@ -25,14 +26,22 @@ class Known:
         self.tokens = 0
         self.call_ids: set[str] = set()
         self._counted = 0
+        self._reset: tuple[int, Message] | None = None
 
     def catch_up(self, messages: Sequence[Message]) -> None:
         """Takes in what came since the last time."""
-        if self._counted > len(messages):
+        if self._counted > len(messages) or (self._reset is not None and messages[self._reset[0]] is not self._reset[1]):
             self._forget()
         for index in range(self._counted, len(messages)):
             message = messages[index]
+            if is_reset(message):
+                self._reset, self.tokens = (index, message), tokens_of(messages[0]) if messages[0].role == "system" else 0
             self.tokens += tokens_of(message)
             for call in message.tool_calls:
                 self.call_ids.add(call.id)
         self._counted = len(messages)
+
+    @property
+    def seen_from(self) -> int:
+        """The first message that the model sees, instructions aside; 0 where it sees all."""
+        return 0 if self._reset is None else self._reset[0] + (not self._reset[1].text)

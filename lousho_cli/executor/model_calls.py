@@ -91,8 +91,12 @@ class ModelCalls:
         forget = self._signal.on_abort(self._await.interrupt)
         try:
             answer = await self._await.run(self._wait_and_ask(step)) if not self._signal.aborted else None
+            if answer == INTERRUPTED and self._signal.recoverable and self._partials is not None:
+                await self._partials.stopped()
         finally:
             forget()
+            if self._partials is not None:
+                await self._partials.end()
         return None if answer == INTERRUPTED else answer
 
     async def _wait_and_ask(self, step: int) -> r.Turn | None:
@@ -101,7 +105,7 @@ class ModelCalls:
             await self._log.clock.sleep(wait_ms / 1000)
         session = self._log.session
         self._known.catch_up(session.messages)
-        self.asking, self._partials = True, Partials(self._log)
+        self.asking, self._partials = True, Partials(self._log, kept=self._agent.settings.continue_cut_off is not False)
         return await ask_model(self._agent, session, step, self._events, self._partials, self._known, self._watch)
 
     def after_failure(self, error: ProviderError) -> tuple[r.Record, ...]:
@@ -124,7 +128,7 @@ class ModelCalls:
         wait = decision.wait_ms if decision.wait_ms is not None else wait_before(error, retries, chance)
         if wait is None:
             return ()  # the server asks for a longer wait than anybody means to make
-        self._wait_ms = wait
+        self._wait_ms = wait = 0 if error.replayed else wait
         kept = self._kept(text, decision)
         limit = policy.max_retries if isinstance(policy, RetryPolicy) else None
         told = plain(error.detail)[0]

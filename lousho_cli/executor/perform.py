@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,9 +16,10 @@ from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import events as e
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import Question
-from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.plain import json_text, plain, text_of
 from lousho_cli.domain.prices import priced
+from lousho_cli.domain.resets import seen
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import AskPerson, PropagatingToolError, ProviderError, SDKError, SignInRequired
 from lousho_cli.executor.abort import AbortSignal
@@ -51,7 +53,7 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
         ProviderError: whatever went wrong; an error of another kind is mapped to one.
         HookError, GuardrailTrippedError: a hook or guardrail failed, or stopped the run.
     """
-    request = ModelRequest(session.messages, agent.specs, agent.model, session.turns)
+    request = ModelRequest(_seen(agent, session, known), agent.specs, agent.model, session.turns, **agent.asks)
     if agent.hooks.before_model:
         request = await hooked_request(agent.hooks, request)
     answer = await _streamed(agent, request, session, step, events, partials)
@@ -69,6 +71,16 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
     return r.Turn(message, finish_reason=answered.finish_reason, model=model, usage=used, estimate=estimate)
 
 
+def _seen(agent: RunAgent, session: Session, known: Known) -> Sequence[Message]:
+    """What the model sees of a transcript: what stands behind the newest reset, with what is said in this run alone."""
+    messages = seen(session.messages, known.seen_from)
+    if not agent.ephemeral:
+        return messages
+    hidden = len(session.messages) - len(messages)
+    at = max(session.run.start - hidden, len(messages) and messages[0].role == "system")
+    return [*messages[:at], *agent.ephemeral, *messages[at:]]
+
+
 async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, step: int, events: Events, partials: Partials) -> Answer:
     """The answer, with its pieces told as they come; not where a guardrail has to see the whole of it first.
 
@@ -76,17 +88,13 @@ async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, st
     """
     answer: Answer | None = None
     shown = not agent.guards.output
-    kept = not agent.hooks.after_model
+    kept = None if agent.hooks.after_model else partials
     try:
         async for event in agent.provider.stream(request):
             if isinstance(event, Answer):
                 answer = event
-            elif isinstance(event, TextDelta) and shown:
-                events.emit(e.TextDelta(step=step, text=text_of(event.text)))
-                if kept:
-                    await partials.add(text_of(event.text))
-            elif isinstance(event, ReasoningDelta) and shown:
-                events.emit(e.ReasoningDelta(step=step, text=text_of(event.text)))
+            elif shown:
+                await _piece(event, step, events, kept)
     except SDKError:
         raise
     except asyncio.CancelledError as error:
@@ -99,6 +107,19 @@ async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, st
     if answer is None:
         raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
     return answer
+
+
+async def _piece(event: TextDelta | ReasoningDelta, step: int, events: Events, kept: Partials | None) -> None:
+    """Tells a piece of an answer, and has it recorded where it is ``kept``."""
+    if isinstance(event, TextDelta):
+        events.emit(e.TextDelta(step=step, text=text_of(event.text)))
+        if kept is not None:
+            await kept.add(text_of(event.text))
+    elif isinstance(event, ReasoningDelta):
+        if event.text:
+            events.emit(e.ReasoningDelta(step=step, text=text_of(event.text)))
+        if event.block is not None and kept is not None:
+            await kept.add_block(event.block)
 
 
 async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> Outcome | None:

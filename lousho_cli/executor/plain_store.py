@@ -52,8 +52,8 @@ class PlainStore(MemoryStore):
         self._otherwise: tuple[r.Record, ...] = (r.Base(otherwise),) if otherwise else ()
         self._fold = Accumulator()
 
-    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> MemoryClaim:
-        claim = await super().claim(log_id, host, ttl_ms)
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> MemoryClaim:
+        claim = await super().claim(log_id, host, ttl_ms, renew_ms)
         if self._fold.seq == 0:
             records = await self._stored(log_id) or self._otherwise
             if records:

@@ -8,14 +8,16 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.core.decide import AgentFacts
+from lousho_cli.core.effects import MayJoin
 from lousho_cli.core.fingerprint import fingerprint
-from lousho_cli.core.gate import Policy, Replay
+from lousho_cli.core.gate import CutCall, Policy, Replay
 from lousho_cli.core.limits import Limits
 from lousho_cli.core.permissions import Mode, mode_from, rules_from
 from lousho_cli.core.resuming import DriftMode
 from lousho_cli.core.retry import RetryDecision
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Agent, agent_from
+from lousho_cli.domain.messages import Message
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.prices import Rate
 from lousho_cli.errors import ConfigurationError, ProviderError, RangeError
@@ -24,6 +26,7 @@ from lousho_cli.executor.hooks import NO_HOOKS, Hooks, hooks_from
 from lousho_cli.executor.pricing import Prices, check_money, pricing_of, unpriced
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.sub_agents import SubAgentTool, sub_agent_from
+from lousho_cli.ports.credentials import Credentials
 from lousho_cli.ports.provider import Provider, ToolSpec
 from lousho_cli.ports.tool import Tool, ToolContext
 
@@ -37,6 +40,9 @@ Gives how many milliseconds to wait before the next try, ``"retry"`` or ``"conti
 SandboxExecute = Callable[[Tool, Any, ToolContext], Awaitable[Any]]
 """Runs a tool somewhere else: the tool, its validated arguments and its context."""
 
+InBackground = Callable[[str, str, str], Awaitable[Any]]
+"""Has a sub-agent run in the background: the call that asks for it, its name, and its input. Gives what the model is told."""
+
 LONGEST_MS = 1000 * 366 * 86_400_000
 """The longest time a setting may name: a thousand years, so that every date it leads to can be written."""
 
@@ -45,8 +51,12 @@ _MOST = 2**53
 Concurrency = int | str | None
 
 
+ContinueCutOff = bool | tuple[str, ...]
+"""Whether an answer that a crash cut is gone on with; the notes that ask for the rest, True for our own."""
+
+
 class RunSettings(msgspec.Struct, frozen=True):
-    """How an agent runs, as a caller may say it; see ``AgentExecutor.execute``."""
+    """How an agent runs, as a caller may say it; see ``AgentExecutor.execute`` and, for the last two of the cut ones, ``AgentFacts``."""
 
     max_steps: int = 10
     tool_concurrency: Concurrency = None
@@ -66,16 +76,25 @@ class RunSettings(msgspec.Struct, frozen=True):
     replay: Replay = "safe"
     interrupted: str | None = None
     interrupted_tool_result: str | None = None
-    truncated_tool_result: str | None = None
+    truncated_tool_result: str | Callable[[CutCall], str] | None = None
+    continue_cut_off: ContinueCutOff = False
+    late_fails: bool = False
+    cut_answer_ends: bool = False
     on_agent_drift: DriftMode = "warn"
     on_model_error: OnModelError | None = None
     sandbox_execute: SandboxExecute | None = None
     abort_grace_ms: int | None = None
     subagents: Mapping[str, Any] = {}
+    can_join: MayJoin | None = None
+    credentials: Credentials | None = None
 
 
 class RunAgent(msgspec.Struct, frozen=True):
-    """An agent with its provider, tools and settings."""
+    """An agent with its provider, tools and settings.
+
+    asks: what its requests say beside the transcript, see ``ModelRequest``. ephemeral: messages that the model sees in this
+    run, in front of those it began with, and no log does. in_background: has one of its sub-agents run beside it.
+    """
 
     agent: Agent
     provider: Provider
@@ -86,6 +105,9 @@ class RunAgent(msgspec.Struct, frozen=True):
     hooks: Hooks = NO_HOOKS
     guards: Guards = NO_GUARDS
     price_of: Callable[[str], Rate | None] | None = None
+    asks: Mapping[str, Any] = {}
+    ephemeral: tuple[Message, ...] = ()
+    in_background: InBackground | None = None
 
     @property
     def model(self) -> str | None:
@@ -101,7 +123,7 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
     check_settings(settings)
     check_provider(provider)
     own = registry.only(agent.tools)
-    tools = ToolRegistry((*own.values(), *_sub_agents(settings, provider))) if settings.subagents else own
+    tools = ToolRegistry((*own.values(), *sub_agent_tools(settings, provider))) if settings.subagents else own
     specs = tools.specs()
     model = agent.model or provider.model
     hooks, guards = hooks_from(settings.hooks), guards_from(settings.guardrails)
@@ -130,12 +152,19 @@ def run_agent(agent: Agent, provider: Provider, registry: ToolRegistry, settings
         approval_ttl_ms=settings.approval_ttl_ms,
         max_duration_ms=settings.max_duration_ms,
         guards_input=bool(guards.input),
+        may_join=settings.can_join,
+        late_fails=settings.late_fails,
+        cut_answer_ends=settings.cut_answer_ends,
     )
     return RunAgent(agent, provider, tools, specs, facts, settings, hooks, guards, price_of)
 
 
-def _sub_agents(settings: RunSettings, provider: Provider) -> Iterator[SubAgentTool]:
-    """The sub-agents of a run as tools. What one does not say itself holds for it as for its lead."""
+def sub_agent_tools(settings: RunSettings, provider: Provider) -> Iterator[SubAgentTool]:
+    """The sub-agents of a run as tools. What one does not say itself holds for it as for its lead.
+
+    Raises:
+        ConfigurationError, RangeError: one makes no sense; ``field`` names it.
+    """
     if not isinstance(settings.subagents, Mapping):
         raise ConfigurationError("subagents is no mapping", field="subagents", hint="Name each: {'scout': SubAgent(...)}.")
     for name, value in settings.subagents.items():
@@ -148,24 +177,28 @@ def _sub_agents(settings: RunSettings, provider: Provider) -> Iterator[SubAgentT
             max_input_tokens=settings.max_input_tokens if given.max_input_tokens is None else given.max_input_tokens,
             max_output_tokens=settings.max_output_tokens if given.max_output_tokens is None else given.max_output_tokens,
             max_cost_usd=settings.max_cost_usd if given.max_cost_usd is None else given.max_cost_usd,
+            prices=settings.prices if given.prices is None else given.prices,
             permissions=(*settings.permissions, *given.permissions),
             permission_mode=given.permission_mode or settings.permission_mode,
             max_duration_ms=given.max_duration_ms,
             requires_approval=gated_by(given.requires_approval),
             subagents=given.subagents,
+            continue_cut_off=False,
+            late_fails=False,
         )
         try:
             ready = run_agent(agent, given.provider or provider, registry_from(given.tools), own)
         except ConfigurationError as error:
             error.field = f"subagents.{name}.{error.field}"
             raise
-        yield SubAgentTool(name, given.description or f"Hands work to {agent.name}.", ready, given.needs_approval)
+        described = given.description or f"Hands work to {agent.name}."
+        yield SubAgentTool(name, described, ready, given.needs_approval, background=given.background)
 
 
 def _policy(settings: RunSettings, hooks: Hooks, guards: Guards) -> Policy:
     required = settings.requires_approval
     replay: dict[str | None, Replay | None] = {"rerun": "safe", "report": "never", None: None}
-    texts = {
+    texts: dict[str, Any] = {
         "interrupted_result": settings.interrupted_tool_result,
         "truncated_result": settings.truncated_tool_result,
     }
@@ -204,12 +237,30 @@ def check_settings(settings: RunSettings) -> None:
     hooks_from(settings.hooks)
     guards_from(settings.guardrails)
     _one_of("interrupted", settings.interrupted, (None, "rerun", "report"))
-    for field in ("interrupted_tool_result", "truncated_tool_result"):
-        if not isinstance(getattr(settings, field), str | None):
-            raise ConfigurationError(f"{field} is {_shown(getattr(settings, field))}", field=field, hint="Use text, or None for ours.")
+    _text("interrupted_tool_result", settings.interrupted_tool_result)
+    if not callable(settings.truncated_tool_result):
+        _text("truncated_tool_result", settings.truncated_tool_result, also=", a function of the call,")
+    notes_of(settings.continue_cut_off)
     for field in ("on_model_error", "sandbox_execute"):
         if getattr(settings, field) is not None and not callable(getattr(settings, field)):
             raise ConfigurationError(f"{field} is {_shown(getattr(settings, field))}", field=field, hint="Use a function, or None.")
+
+
+def notes_of(value: object) -> ContinueCutOff:
+    """Reads ``continue_cut_off``: whether cut answers are gone on with, or ``{"note": text or texts}``.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if isinstance(value, bool):
+        return value
+    given = value.get("note") if isinstance(value, Mapping) and set(value) == {"note"} else value if isinstance(value, tuple) else None
+    notes = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list | tuple) else ()
+    if notes and all(isinstance(note, str) and note.strip() and not plain(note)[1] for note in notes):
+        return notes
+    raise ConfigurationError(
+        f"continue_cut_off is {_shown(value)}", field="continue_cut_off", hint='Use True, False, or {"note": …} with a text or several.'
+    )
 
 
 def gated_by(value: Iterable[str] | bool) -> frozenset[str] | bool:
@@ -241,6 +292,11 @@ def check_provider(provider: Provider) -> None:
         wrong = f"its model is {_shown(model)}, not a name"
     if wrong:
         raise ConfigurationError(f"this is no provider that can be asked: {wrong}", field="provider")
+
+
+def _text(field: str, value: object, also: str = "") -> None:
+    if not isinstance(value, str | None):
+        raise ConfigurationError(f"{field} is {_shown(value)}", field=field, hint=f"Use text{also} or None for ours.")
 
 
 def _whole(field: str, value: object, least: int, most: int = _MOST, also: str = "") -> None:

@@ -84,6 +84,7 @@ class _Owner:
 
     async def _drive(self, log: SessionLog) -> RunResult:
         place = self._order.place
+        log.credentials = self._order.credentials
         inbox = Inbox(log, self._controller)
         if place.shared:
             await inbox.take_first()

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.advance import Plan, advance, with_ring
 from lousho_cli.core.decide import AgentFacts, Live
-from lousho_cli.core.fold import apply
+from lousho_cli.core.fold import apply, fold
 from lousho_cli.core.heads import head_of
-from lousho_cli.core.states import state_from
+from lousho_cli.core.snapshot_timing import snapshot_due
+from lousho_cli.core.states import session_from, state_from
+from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import readable
 from lousho_cli.domain.session import Run, Session
+from lousho_cli.domain.times import ms_between
 from lousho_cli.errors import LogVersionError, OwnershipLostError, StorageError
+from lousho_cli.executor.asks import Asks
+from lousho_cli.executor.keeping import DEFAULT_KEEPING, Keeping
 from lousho_cli.ports.clock import Clock
-from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, LogStore
-from lousho_cli.ports.sessions import read_session
+from lousho_cli.ports.credentials import Credentials
+from lousho_cli.ports.log_store import Claim, LogStore
 
 
 class OnWritten(Protocol):
@@ -35,13 +40,16 @@ class OnWritten(Protocol):
 class SessionLog:
     """A claimed log. Make it with ``open``, end it with ``close``.
 
+    ``asks`` wakes the calls of this process that asked a person; ``credentials`` is its owner's store of secrets, None for none.
     A sub-agent's part of it is an object of its own (``sub_log.SubLog``), which writes through this one.
     """
 
     calls: tuple[str, ...] = ()
     """Leads to the agent whose log this is: it is the lead itself."""
 
-    def __init__(self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock) -> None:
+    def __init__(
+        self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock, keeping: Keeping = DEFAULT_KEEPING, since: str | None = None
+    ) -> None:
         self.store, self.claim, self.clock = store, claim, clock
         self._ring = store.history_limit
         self._fold = fold
@@ -53,31 +61,46 @@ class SessionLog:
         self._unsynced = False
         self._flushing: asyncio.Task[None] | None = None
         self._closed = False
+        self._keeping = keeping
+        self._since = since  # when the first record was written that no snapshot has
         self.on_written: OnWritten | None = None
+        self.asks = Asks()
+        self.credentials: Credentials | None = None
 
     @classmethod
     async def open(
-        cls, store: LogStore, session_id: str, host: str, clock: Clock, ttl_ms: int = DEFAULT_TTL_MS, *, keep_ring: bool = False
+        cls,
+        store: LogStore,
+        session_id: str,
+        host: str,
+        clock: Clock,
+        keeping: Keeping = DEFAULT_KEEPING,
+        *,
+        keep_ring: bool = False,
+        ring: int | None = None,
     ) -> SessionLog:
         """Claims a log and reads it. Writes nothing to it.
 
         Args:
+            ring: how many marks its ring keeps; None for as many as the store was told.
             keep_ring: its ring stays as long as it is, whatever the store was told: for who does not know the session's agent.
 
         Raises:
             SessionBusyError, DamagedLogError, LogVersionError, StorageError: as the store says.
         """
-        claim = await store.claim(session_id, host, ttl_ms)
+        claim = await store.claim(session_id, host, keeping.ttl_ms, keeping.renew_ms)
         try:
-            fold = Accumulator(await read_session(store, session_id))
-            if fold.format > r.FORMAT or fold.unknown:
+            known, since = await _read(store, session_id)
+            if known.format > r.FORMAT or known.unknown:
                 raise newer_version(session_id)
         except BaseException:
             await store.release(claim)
             raise
-        log = cls(store, claim, fold, clock)
-        if keep_ring and fold.latest is not None:
-            log._ring = fold.ring
+        log = cls(store, claim, known, clock, keeping, since)
+        if ring is not None:
+            log._ring = ring
+        if keep_ring and known.latest is not None:
+            log._ring = known.ring
         return log
 
     @property
@@ -165,9 +188,11 @@ class SessionLog:
             _must_read_back(ready)
             await self.store.append(self.claim, ready, durable=durable)
             self._written, self._unsynced = ready[-1].seq, not durable
+            self._since = self._since or ready[0].at
         elif durable and self._unsynced:
             await self.store.flush(self.claim)
             self._unsynced = False
+        self.asks.heard(ready)
         if self.on_written is not None:
             self.on_written(ready, durable=durable)
 
@@ -210,11 +235,37 @@ class SessionLog:
         Not one that ran ahead of what was written, nor of what is durable: once another owner had made the log as
         long, such a cache would be taken for what the log says.
         """
-        if not self.claim.snapshot_due or self._written < self._fold.seq:
+        claim, since = self.claim, self._since
+        waited_ms = ms_between(since, self.clock.now()) if since is not None else 0
+        if self._written < self._fold.seq or not snapshot_due(
+            claim.bytes_since_snapshot, claim.snapshot_size, waited_ms, self._keeping.snapshots
+        ):
+            return
+        if self._keeping.trims:
+            await self._trim()
             return
         state = state_from(self.session)
         await self.flush()
-        await self.store.save_snapshot(self.claim, state)
+        with suppress(StorageError):  # a cache: the records are there without it
+            await self.store.save_snapshot(claim, state)
+        self._since = None if state.seq == self._fold.seq else self.clock.now()
+
+    async def _trim(self) -> None:
+        """Makes the state the whole log; where that can not be done now, the log stays as it is."""
+        async with self.holding():
+            if self._flushing is not None:
+                await self._flushed(self._flushing)
+            if self._written < self._fold.seq:
+                return
+            base = base_batch(trimmed_state(self.session), self.claim.epoch, None if self._announced else self.claim.host)
+            try:
+                await self.store.trim(self.claim, base)
+            except OwnershipLostError:
+                raise
+            except StorageError:
+                return  # nothing is lost by it; if no more can be written, the next append says so
+            self._announced, self._unsynced, self._since = True, False, None
+            await self.store.save_head(self.claim, head_of(self.session))
 
     async def close(self, wake_at: str | None = None) -> None:
         """Makes everything durable, caches the head, and gives the log back.
@@ -226,9 +277,11 @@ class SessionLog:
         self._closed = True
         try:
             await self.flush()
-            if self._announced and self._written == self._fold.seq:
-                await self.snapshot_if_due()
-                await self.store.save_head(self.claim, head_of(self.session))
+            if self._written == self._fold.seq:
+                if self._announced:
+                    await self.snapshot_if_due()
+                if self._announced or wake_at is not None:
+                    await self.store.save_head(self.claim, head_of(self.session))
         finally:
             await self.store.release(self.claim, wake_at)
 
@@ -238,6 +291,15 @@ class SessionLog:
         if self._flushing is not None:
             self._flushing.cancel()
         await self.store.release(self.claim)
+
+
+async def _read(store: LogStore, session_id: str) -> tuple[Accumulator, str | None]:
+    """The fold of a log, and when the first record was written that no snapshot or trim has."""
+    state = await store.load_snapshot(session_id)
+    before = session_from(state) if state else Session()
+    batches = (await store.read(session_id, after=before.seq)).batches
+    uncovered = batches[1:] if batches and has_base(batches[0]) else batches
+    return Accumulator(fold(batches, before)), uncovered[0].at if uncovered else None
 
 
 def newer_version(session_id: str) -> LogVersionError:

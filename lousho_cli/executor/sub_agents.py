@@ -9,9 +9,11 @@ import msgspec
 
 from lousho_cli.core.decide import AgentFacts
 from lousho_cli.core.permissions import Mode
+from lousho_cli.core.sub_agents import in_background
 from lousho_cli.domain.agent import Agent
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.pricing import Prices
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.tool import Issue, ToolContext
 
@@ -21,6 +23,15 @@ INPUT_SCHEMA: Mapping[str, Any] = {
     "required": ["input"],
 }
 """The arguments of a call that starts a sub-agent."""
+
+BACKGROUND_SCHEMA: Mapping[str, Any] = {
+    **INPUT_SCHEMA,
+    "properties": {
+        **INPUT_SCHEMA["properties"],
+        "background": {"type": "boolean", "description": "Go on at once; you are told when it has ended."},
+    },
+}
+"""Those where it may also run in the background."""
 
 
 class SubAgent(msgspec.Struct, frozen=True):
@@ -35,6 +46,8 @@ class SubAgent(msgspec.Struct, frozen=True):
     subagents: those it may hand work to itself.
     max_input_tokens, max_output_tokens, max_cost_usd: limits of each of its runs; None takes the lead's.
     permissions: rules that are tried behind the lead's. permission_mode: None takes the lead's.
+    prices: what its model costs where it asks; None takes the lead's.
+    background: whether the model may have it run beside the thread instead of waiting for it; where a host looks after threads.
     """
 
     agent: Agent | Mapping[str, Any]
@@ -52,6 +65,8 @@ class SubAgent(msgspec.Struct, frozen=True):
     subagents: Mapping[str, Any] = {}
     permissions: Sequence[Any] = ()
     permission_mode: Mode | None = None
+    prices: Prices = None
+    background: bool = False
 
 
 class Ready(Protocol):
@@ -66,13 +81,13 @@ class SubAgentTool:
 
     replay: Literal["safe", "never"] | None = None
 
-    def __init__(self, name: str, description: str, ready: Ready, needs_approval: Any = False) -> None:
+    def __init__(self, name: str, description: str, ready: Ready, needs_approval: Any = False, *, background: bool = False) -> None:
         self.name, self.description, self.ready = name, description, ready
-        self.needs_approval = needs_approval
+        self.needs_approval, self.background = needs_approval, background
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        return INPUT_SCHEMA
+        return BACKGROUND_SCHEMA if self.background else INPUT_SCHEMA
 
     @property
     def facts(self) -> AgentFacts:
@@ -82,15 +97,22 @@ class SubAgentTool:
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
         if not isinstance(args, Mapping) or not isinstance(args.get("input"), str):
             return args, (Issue("input", "is required, as text"),)
-        unknown = [Issue(str(name), "is not an argument of this tool") for name in args if name != "input"]
-        return args, tuple(unknown)
+        known = ("input", "background") if self.background else ("input",)
+        wrong = [Issue(str(name), "is not an argument of this tool") for name in args if name not in known]
+        if self.background and not isinstance(args.get("background", False), bool):
+            wrong.append(Issue("background", "is true or false"))
+        return args, tuple(wrong)
 
     def question(self, args: Any) -> Question | None:
         return None
 
     async def call(self, args: Any, context: ToolContext) -> Any:
-        """Never asked: a driver drives what is behind it."""
-        raise ConfigurationError(f"{self.name} is a sub-agent and runs only inside a run", field="tools")
+        """Has it run in the background. Else never asked: a driver drives what is behind it."""
+        if not in_background(args):
+            raise ConfigurationError(f"{self.name} is a sub-agent and runs only inside a run", field="tools")
+        if context.in_background is None:
+            raise ConfigurationError(f"{self.name} can not run in the background here", field="background", hint="Leave background out.")
+        return await context.in_background(self.name, args["input"])
 
     async def reap(self, pid: int, started: str) -> bool:
         return False

@@ -7,17 +7,23 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.core.appending import Project, says_nothing
 from lousho_cli.core.resuming import DriftMode
+from lousho_cli.domain.heads import Head
 from lousho_cli.errors import ConfigurationError, RangeError
 from lousho_cli.executor.agent_options import settings_among
-from lousho_cli.executor.dynamic import AgentSource, agent_source
+from lousho_cli.executor.dynamic import AgentSource, FixedAgent, agent_source
 from lousho_cli.executor.registry import registry_from
-from lousho_cli.executor.run_agent import RunSettings
+from lousho_cli.executor.run_agent import RunAgent, RunSettings, sub_agent_tools
+from lousho_cli.host.joining import CanJoin, joining_rule
 from lousho_cli.host.options import option_from
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.tool import Tool
 
 MAX_STEPS = 50
+
+GRACE_MS = 5_000
+"""How long the stop of a turn waits for tools that do not stop."""
 
 
 class Durability(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,8 +31,14 @@ class Durability(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_attempts: how often one input may be run, the first time included.
     timeout_ms: from its first run on; a further attempt does not move it. None for no limit.
-    recover: asked for each input that a host left; see ``HarnessHost``.
-    interrupted_tool_result, truncated_tool_result: what the model reads of a call that was cut; None for our own words.
+    recover: asked for each input that a host left, with a ``RecoverInfo``. It gives None for what is done anyway,
+        ``{"action": "run", "overrides": …}``, or ``{"action": "settle", "outcome": …, "error": {"message", "code"}}``.
+        Where it raises, the input stays as it is and the thread is given back for 30 seconds.
+    interrupted_tool_result: what the model reads of a call that a crash cut; None for our own words.
+    truncated_tool_result: the same of a call of an answer that the output limit cut: text, or a function of a ``CutCall``.
+        With it such an answer is gone on with; None: it ends the turn.
+    continue_cut_off: keep what was written of an answer when its host dies, and have the model go on with it. True, or
+        ``{"note": …}`` with what asks for the rest, a text or several. Answers that a hook may still change are not kept.
     replay: what becomes of a cut call whose tool says nothing itself.
     """
 
@@ -34,7 +46,7 @@ class Durability(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_ms: int | None = None
     recover: Callable[..., Any] | None = None
     interrupted_tool_result: str | None = None
-    truncated_tool_result: str | None = None
+    truncated_tool_result: Any = None
     continue_cut_off: bool | Mapping[str, Any] = False
     resume_background_agents: bool = True
     replay: Literal["safe", "never"] = "never"
@@ -47,12 +59,26 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Harness(msgspec.Struct, frozen=True):
-    """What ``define_harness`` gives. ``source`` makes the agent for a session."""
+    """What ``define_harness`` gives. ``source`` makes the agent for a session; ``agent_path`` is stored with each, to find it again.
+
+    agents: those it may have run in the background. lead: the thread that has one run under this harness in the background.
+    history_limit: how many checkpoints of a session are kept; None for as many as the store was told.
+    """
 
     name: str
     source: AgentSource
     durability: Durability = Durability()
     on_agent_drift: DriftMode = "warn"
+    agent_path: str | None = None
+    commands: Mapping[str, Callable[..., Any]] = {}
+    project: Project = says_nothing
+    agents: Mapping[str, Harness] = {}
+    lead: str | None = None
+    history_limit: int | None = None
+
+    def serves(self, head: Head) -> bool:
+        """Whether a thread is one of this harness: its own name tells, else, where no host began it, its agent's."""
+        return (head.harness or head.agent) in ("", self.name)
 
 
 def define_harness(
@@ -65,6 +91,10 @@ def define_harness(
     durability: Durability | Mapping[str, Any] | None = None,
     turn: Turn | Mapping[str, Any] | None = None,
     on_agent_drift: DriftMode = "warn",
+    commands: Mapping[str, Callable[..., Any]] | None = None,
+    project: Project | None = None,
+    can_join: CanJoin | None = None,
+    agents: Mapping[str, Harness] | None = None,
     **options: Any,
 ) -> Harness:
     """An agent that hosts can run.
@@ -73,6 +103,11 @@ def define_harness(
         name: tells the harnesses of a host apart; stored with each thread.
         adapter: the model, any ``Provider``.
         instructions, model: text, or a function of an ``AgentContext``; ``tools`` are its tools.
+        commands: by name, functions of a ``CommandContext`` and the arguments, sync or async: what ``run_command`` carries out.
+        project: what a record of ``append_records`` says to the model: text, a user message or several, None for nothing. Pure.
+        can_join: whether an input may steer the turn that runs, given who sent it, who began the turn, and its messages;
+            by default only one from the same sender may.
+        agents: by name, harnesses that ``start_agent`` may run beside a thread; its ``subagents`` are among them anyway.
         options: of ``AgentExecutor.execute`` that hold for every run, such as ``max_steps`` (50), ``permissions``, ``hooks``.
 
     Raises:
@@ -83,9 +118,35 @@ def define_harness(
     lives_on = option_from("durability", durability, Durability)
     if lives_on.max_attempts < 1:
         raise RangeError(f"durability.max_attempts is {lives_on.max_attempts}", field="durability.max_attempts", hint="Use 1 or more.")
-    settings = _settings(lives_on, option_from("turn", turn, Turn), on_agent_drift, options)
+    settings = _settings(lives_on, option_from("turn", turn, Turn), on_agent_drift, options | {"can_join": joining_rule(can_join)})
     agent = {"name": name, "prompt": instructions, **({} if model is None else {"model": model})}
-    return Harness(name, agent_source(agent, adapter, registry_from(tools), settings), lives_on, on_agent_drift)
+    source = agent_source(agent, adapter, registry_from(tools), settings)
+    _functions("commands", commands or {})
+    _functions("", {"project": project or says_nothing})
+    beside = {**_sub_agents(settings, adapter, lives_on, on_agent_drift), **_agents_from(agents or {})}
+    return Harness(name, source, lives_on, on_agent_drift, commands=dict(commands or {}), project=project or says_nothing, agents=beside)
+
+
+def _sub_agents(settings: RunSettings, adapter: Provider, durability: Durability, on_agent_drift: DriftMode) -> dict[str, Harness]:
+    return {
+        tool.name: Harness(tool.name, FixedAgent(tool.ready), durability, on_agent_drift)
+        for tool in sub_agent_tools(settings, adapter)
+        if isinstance(tool.ready, RunAgent)
+    }
+
+
+def _agents_from(given: Mapping[str, Any]) -> dict[str, Harness]:
+    for name, agent in given.items():
+        if not isinstance(agent, Harness):
+            raise ConfigurationError(f"agents.{name} is no harness", field=f"agents.{name}", hint="Make it with define_harness.")
+    return dict(given)
+
+
+def _functions(field: str, given: Mapping[str, Any]) -> None:
+    for name, function in given.items():
+        if not callable(function):
+            path = f"{field}.{name}" if field else name
+            raise ConfigurationError(f"{path} is no function", field=path)
 
 
 def _settings(durability: Durability, turn: Turn, on_agent_drift: DriftMode, options: Mapping[str, Any]) -> RunSettings:
@@ -96,7 +157,11 @@ def _settings(durability: Durability, turn: Turn, on_agent_drift: DriftMode, opt
     return settings_among(
         {
             "max_steps": MAX_STEPS,
+            "abort_grace_ms": GRACE_MS,
             **options,
+            "late_fails": True,
+            "cut_answer_ends": durability.truncated_tool_result is None,
+            "continue_cut_off": durability.continue_cut_off,
             "max_duration_ms": durability.timeout_ms,
             "replay": durability.replay,
             "interrupted_tool_result": durability.interrupted_tool_result,
@@ -113,4 +178,7 @@ _ELSEWHERE = {
     "interrupted_tool_result": "durability.interrupted_tool_result",
     "truncated_tool_result": "durability.truncated_tool_result",
     "on_model_error": "turn.on_model_error",
+    "continue_cut_off": "durability.continue_cut_off",
+    "late_fails": "what durability.timeout_ms means",
+    "cut_answer_ends": "what durability.truncated_tool_result None means",
 }

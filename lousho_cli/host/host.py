@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from lousho_cli.core.pending import has_work
 from lousho_cli.domain.heads import Head
-from lousho_cli.errors import AbortedError, ConfigurationError, SDKError
+from lousho_cli.errors import AbortedError, ConfigurationError, RangeError, SDKError
 from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.keeping import Keeping
+from lousho_cli.host.agents import Agents, LeadCompany
+from lousho_cli.host.finding import undriven
 from lousho_cli.host.harness import Harness
+from lousho_cli.host.heart import Heart
+from lousho_cli.host.observing import NOBODY, Observer
 from lousho_cli.host.options import lifecycle_from, ownership_from, snapshots_from
 from lousho_cli.host.persistence import persistence_from
 from lousho_cli.host.session import HostSession
 from lousho_cli.host.thread import Terms, Thread
 from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.credentials import Credentials
 
 log_to = logging.getLogger("lousho")
 
@@ -35,11 +40,14 @@ class Resumed(msgspec.Struct, frozen=True):
 class HarnessHost:
     """Opens threads and drives those it owns. Make it with ``create_harness_host``."""
 
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
+    def __init__(self, terms: Terms, close_idle_after_ms: int) -> None:
+        self._terms, self._close_idle_after_ms = terms, close_idle_after_ms
+        self._heart = Heart(terms.store, terms.host_id, terms.keeping) if terms.host_id is not None else None
         self._threads: dict[str, Thread] = {}
         self._closings: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._agents = Agents(terms, self._threads, self._let_go)
+        self._company = LeadCompany(self._agents)
 
     async def open(self, harness: Harness, thread_id: str, *, tenant_id: str | None = None, user: str | None = None) -> HostSession:
         """A handle on a thread. Takes up what a host that is gone left open; a thread another host drives is only read.
@@ -49,41 +57,65 @@ class HarnessHost:
             ConfigurationError: the id can not name a thread, or the thread is another harness's or tenant's.
             StorageError: it can not be read.
         """
-        self._must_be_open()
+        await self._begin()
         thread = await self._thread(harness, thread_id, tenant_id)
         thread.handles += 1
         return HostSession(thread, self._terms, user, lambda: self._let_go(thread))
 
     async def recover(self, thread_id: str | None = None) -> None:
-        """Takes up what hosts that are gone left open: in one thread, or in all that are open here."""
-        self._must_be_open()
+        """Takes up what hosts that are gone left open: in one thread, or in all that are open here.
+
+        One that is not open here is left to ``resume_pending``, which knows its harness.
+        """
+        await self._begin()
         threads = self._threads.values() if thread_id is None else [t for t in self._threads.values() if t.id == thread_id]
         for thread in list(threads):
-            await self._go_on(thread)
+            await self._recovered(thread)
 
     async def resume_pending(
-        self, harnesses: Iterable[Harness], *, close: Literal["when_idle", "never"] = "when_idle", limit: int = 100
+        self,
+        harnesses: Iterable[Harness],
+        *,
+        close: Literal["when_idle", "never"] = "when_idle",
+        limit: int = 100,
+        only: Collection[str] | None = None,
     ) -> list[Resumed]:
         """Finds threads with work that nobody drives, and drives them.
 
         Args:
             harnesses: all that this host serves; threads of others are left alone.
-            close: when a thread that only this sweep opened is closed again.
-            limit: how many it looks at.
+            close: when a thread that only this sweep opened is closed again: as soon as it has nothing to do, or
+                ``never``, like any that nobody holds, after ``close_idle_sessions_after_ms``.
+            limit: how many it looks at. A thread that is open here is left to ``recover``.
+            only: ids of threads; no other is looked at.
 
         Returns:
             those it took. Two sweeps at once share nothing.
         """
-        self._must_be_open()
-        by_name = {harness.name: harness for harness in harnesses}
-        now = self._terms.clock.now()
-        found = [head for head in (await self._terms.store.heads()).heads if head.harness in by_name and has_work(head, now)]
-        oldest = sorted(found, key=lambda head: head.updated_at)[:limit]
-        return [
-            Resumed(head.id, str(head.harness), head.tenant)
-            for head in oldest
-            if head.id not in self._threads and await self._sweep(by_name[str(head.harness)], head, close)
-        ]
+        if close not in ("when_idle", "never"):
+            raise ConfigurationError(f"close is {close!r:.40}", field="close", hint="Use when_idle or never.")
+        if limit < 1:
+            raise RangeError(f"limit is {limit}", field="limit", hint="Use 1 or more.")
+        await self._begin()
+        serving = tuple(harnesses)
+        taken: list[Resumed] = []
+        looked_at = 0
+        async for head in undriven(self._terms.store, self._terms.clock.now(), only):
+            harness = next((one for one in serving if one.serves(head)), None)
+            if harness is None or head.id in self._threads or await self._stays_elsewhere(head):
+                continue
+            if await self._sweep(harness, head, close):
+                taken.append(Resumed(head.id, harness.name, head.tenant))
+            looked_at += 1
+            if looked_at >= limit:
+                break
+        return taken
+
+    async def idle(self, thread_id: str) -> None:
+        """Returns once this host drives a thread no more, nor a background agent of it; at once where it does not."""
+        thread = self._threads.get(thread_id)
+        if thread is not None:
+            await self._agents.idle(thread)
 
     async def close(self, *, recoverable: bool = False) -> None:
         """Closes every thread and refuses later opens. Safe to call twice.
@@ -92,12 +124,24 @@ class HarnessHost:
             recoverable: what runs is not ended: another host goes on with it at once. Else it ends aborted, for good.
         """
         self._closed = True
-        threads, self._threads = list(self._threads.values()), {}
-        await asyncio.gather(*(thread.close(recoverable=recoverable) for thread in threads))
+        if self._heart is not None:
+            await self._heart.stop()
+        self._agents.closed = True
+        threads = list(self._threads.values())
+        for depth in sorted({thread.company.depth for thread in threads}, reverse=True):  # so that leads hear of the ends of their agents
+            await asyncio.gather(*(thread.close(recoverable=recoverable) for thread in threads if thread.company.depth == depth))
+        self._threads.clear()
 
-    def _must_be_open(self) -> None:
+    async def _begin(self) -> None:
         if self._closed:
             raise AbortedError("this host is closed", hint="Make a new one.")
+        if self._heart is not None:
+            await self._heart.begin()
+
+    async def _stays_elsewhere(self, head: Head) -> bool:
+        """Whether the tools of a thread used a folder of another host, and that one lives."""
+        other = head.pinned_to
+        return other not in (None, self._terms.host_id) and await self._terms.store.lives(str(other))
 
     async def _thread(self, harness: Harness, thread_id: str, tenant_id: str | None) -> Thread:
         known = self._threads.get(thread_id)
@@ -106,24 +150,23 @@ class HarnessHost:
             return known
         head = await self._terms.store.head(thread_id)
         if head is not None:
-            _same(head.harness, head.tenant, harness, tenant_id, thread_id)
-        thread = self._threads.setdefault(thread_id, Thread(self._terms, harness, thread_id, tenant_id))
-        if head is not None and has_work(head, self._terms.clock.now()):
-            await self._go_on(thread)
+            _same(head.harness or head.agent or harness.name, head.tenant, harness, tenant_id, thread_id)
+        thread = self._threads.setdefault(thread_id, Thread(self._terms, harness, thread_id, tenant_id, self._company))
+        await self._recovered(thread)
         return thread
 
-    async def _go_on(self, thread: Thread) -> bool:
+    async def _recovered(self, thread: Thread, *, held: bool = True) -> bool:
         try:
-            return await thread.go_on()
+            return await thread.recover(held=held)
         except SDKError as error:
             log_to.warning("%s: it could not be taken up: %s", thread.id, error)
             return False
 
     async def _sweep(self, harness: Harness, head: Head, close: str) -> bool:
-        thread = self._threads.setdefault(head.id, Thread(self._terms, harness, head.id, head.tenant))
+        thread = self._threads.setdefault(head.id, Thread(self._terms, harness, head.id, head.tenant, self._company))
         thread.handles += 1
-        if not await self._go_on(thread):
-            self._let_go(thread)
+        if not await self._recovered(thread, held=False):
+            self._let_go(thread, at_once=True)
             return False
         if close == "when_idle":
             closing = asyncio.ensure_future(self._close_when_idle(thread))
@@ -135,12 +178,28 @@ class HarnessHost:
 
     async def _close_when_idle(self, thread: Thread) -> None:
         await thread.idle()
-        self._let_go(thread)
+        self._let_go(thread, at_once=True)
 
-    def _let_go(self, thread: Thread) -> None:
+    def _let_go(self, thread: Thread, *, at_once: bool = False) -> None:
         thread.handles -= 1
-        if thread.handles <= 0 and not thread.busy:
-            self._threads.pop(thread.id, None)
+        if thread.handles <= 0 and not self._closed:
+            if at_once:
+                self._close_idle(thread)
+            else:
+                self._close_idle_later(thread)
+
+    def _close_idle_later(self, thread: Thread) -> None:
+        asyncio.get_running_loop().call_later(self._close_idle_after_ms / 1000, self._close_idle, thread)
+
+    def _close_idle(self, thread: Thread) -> None:
+        """Closes a thread that nobody holds; one that has something to do later."""
+        if thread.handles > 0 or self._threads.get(thread.id) is not thread:
+            return
+        if thread.resting:
+            thread.alarm.cancel()
+            del self._threads[thread.id]
+        else:
+            self._close_idle_later(thread)
 
 
 def create_harness_host(
@@ -149,6 +208,8 @@ def create_harness_host(
     log: Mapping[str, Any] | None = None,
     lifecycle: Mapping[str, Any] | None = None,
     ownership: Any = None,
+    observer: Observer = NOBODY,
+    credentials: Credentials | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> HarnessHost:
     """A host over one log store.
@@ -156,16 +217,19 @@ def create_harness_host(
     Args:
         persistence: ``log`` and perhaps ``metadata``; None keeps all in memory.
         log: ``save_snapshot_after``. lifecycle: ``close_idle_sessions_after_ms`` and ``retention``.
-        ownership: see ``Ownership``.
+        ownership: see ``Ownership``. observer: who looks on in this process.
+        credentials: where secrets are kept; hosts that share one can send each other secret answers.
 
     Raises:
         ConfigurationError, RangeError: an option makes no sense; ``field`` names it.
     """
     owns = ownership_from(ownership)
-    snapshots_from(log)
-    lifecycle_from(lifecycle)
-    store = persistence_from(persistence).log
-    return HarnessHost(Terms(store, clock, owns.host_id or socket.gethostname(), owns.expires_after_ms))
+    snapshots, lives = snapshots_from(log), lifecycle_from(lifecycle)
+    keeping = Keeping(owns.expires_after_ms, owns.renews_ms, snapshots, trims=lives.keep_log_records is not None)
+    kept_in = persistence_from(persistence)
+    name = owns.host_id or socket.gethostname()
+    terms = Terms(kept_in.log, clock, name, keeping, owns.host_id, observer, kept_in.metadata, credentials)
+    return HarnessHost(terms, lives.close_idle_sessions_after_ms)
 
 
 def _same(name: str | None, tenant: str | None, harness: Harness, tenant_id: str | None, thread_id: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from lousho_cli.core.snapshot_timing import SnapshotTiming
 from lousho_cli.errors import ConfigurationError, RangeError
 
 EXPIRES_AFTER_MS = 30_000
@@ -32,13 +33,6 @@ class Ownership(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.renew_every_ms is not None:
             return self.renew_every_ms
         return RENEW_EVERY_MS if self.expires_after_ms == EXPIRES_AFTER_MS else self.expires_after_ms // 3
-
-
-class SnapshotTiming(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When the owner caches the fold: after so many bytes of new records, or so long after the first of them."""
-
-    bytes: int = 1_000_000
-    ms: int = 300_000
 
 
 class Lifecycle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -55,6 +55,13 @@ def memory_persistence() -> dict[str, Any]:
     return {"log": MemoryStore(), "metadata": MemoryMetadata()}
 
 
+def survives(store: LogStore) -> bool:
+    """Whether a log is there again once its process is gone."""
+    from lousho_cli.stores.memory import MemoryStore
+
+    return not isinstance(store, MemoryStore)
+
+
 def persistence_from(value: Mapping[str, Any] | None) -> Persistence:
     """Reads the option ``persistence``; without one the log is in memory, and a warning says so.
 

@@ -13,29 +13,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 
-from lousho_cli.core.decide import next_in_line, next_input, resumed, settled
-from lousho_cli.core.recovery import Recovery, recovery_of
-from lousho_cli.domain import records as r
-from lousho_cli.domain.heads import Post
+from lousho_cli.core.decide import next_in_line
+from lousho_cli.core.pending import has_work, held_up
+from lousho_cli.core.waking import woken
+from lousho_cli.domain.events import RunDone
+from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.times import later
 from lousho_cli.errors import AbortedError, OwnershipLostError, PropagatingToolError, SDKError, SessionBusyError, StorageError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.drive import Driver
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.inbox import Inbox
+from lousho_cli.executor.keeping import Keeping
 from lousho_cli.executor.pauses import Pauses
-from lousho_cli.executor.run_agent import RunAgent
+from lousho_cli.executor.secret_answers import NEEDS_CREDENTIALS, by_reference, is_secret
 from lousho_cli.executor.session_log import SessionLog
-from lousho_cli.host.admitting import admitted, known_already
+from lousho_cli.executor.telling import tell
+from lousho_cli.host.admitting import admitted, known_already, refused_elsewhere
+from lousho_cli.host.alarm import Alarm
+from lousho_cli.host.commands import Commands, left_for
+from lousho_cli.host.company import ALONE, Company
+from lousho_cli.host.guarding import Guard
 from lousho_cli.host.harness import Harness
+from lousho_cli.host.intake import Intake
+from lousho_cli.host.observing import Observer
+from lousho_cli.host.persistence import Metadata
+from lousho_cli.host.pinning import Pin, pinned
 from lousho_cli.host.receipts import Receipt
+from lousho_cli.host.recovering import Beginning, Beginnings, stands_open
+from lousho_cli.host.standing import Standing
 from lousho_cli.ports.clock import Clock
+from lousho_cli.ports.credentials import Credentials
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
+
+RETRY_MS = 30_000
+"""When a thread is to be taken up again whose work could not go on here."""
 
 LOOK_AGAIN_S = 0.5
 """How often a host whose input waits for another host looks whether that one is still there."""
@@ -44,22 +63,25 @@ log_to = logging.getLogger("lousho")
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What holds for every thread of a host. ``name`` is what others are told of an owner."""
+    """What holds for every thread of a host. ``name`` is what others are told of an owner; ``host_id`` its stable id, if it has one."""
 
     store: LogStore
     clock: Clock
     name: str
-    ttl_ms: int
+    keeping: Keeping = Keeping()
+    host_id: str | None = None
+    observer: Observer = Observer()
+    metadata: Metadata | None = None
+    credentials: Credentials | None = None
 
 
 class Owned:
     """A log while it is this host's. ``controller`` stops the turn that runs, None between two."""
 
-    def __init__(self, log: SessionLog) -> None:
-        self.log = log
+    def __init__(self, log: SessionLog, events: Events, beginnings: Beginnings, intake: Intake) -> None:
+        self.log, self.events, self.beginnings = log, events, beginnings
         self.controller: AbortController | None = None
-        self.inbox = Inbox(log, self)
-        self.looked = False
+        self.inbox, self.guard = Inbox(log, self, intake), Guard(log)
 
     def abort(self) -> None:
         """Stops the turn that runs, for good."""
@@ -70,20 +92,41 @@ class Owned:
 class Thread:
     """One thread on this host. ``handles`` counts those who hold it open."""
 
-    def __init__(self, terms: Terms, harness: Harness, thread_id: str, tenant: str | None) -> None:
-        self.harness, self.id, self.tenant = harness, thread_id, tenant
+    def __init__(self, terms: Terms, harness: Harness, thread_id: str, tenant: str | None, company: Company = ALONE) -> None:
+        self.harness, self.id, self.tenant, self.company = harness, thread_id, tenant, company
         self.handles = 0
         self._terms = terms
         self._gate = asyncio.Lock()
         self._owned: Owned | None = None
         self._work: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
+        self.alarm = Alarm(terms.clock, self._woken)
         self._closing: str | None = None
+        commands = Commands(harness.commands, thread_id, tenant, self.submit)
+        self.intake = Intake(harness, Standing(terms.metadata, harness.name, tenant), commands, tenant)
+        self.intake.on_agents = self._seen
 
     @property
     def busy(self) -> bool:
         """Whether this host drives the thread now."""
         return self._owned is not None
+
+    @property
+    def asked_by(self) -> str | None:
+        """Who sent what the turn that runs began with."""
+        session = self._owned.log.session if self._owned is not None else Session()
+        known = session.inputs.get(session.run.input_id)
+        return known.by if known is not None else None
+
+    @property
+    def resting(self) -> bool:
+        """Whether it has nothing to do here: this host neither drives it nor waits for another that does."""
+        return self._owned is None and (self._looking is None or self._looking.done())
+
+    @property
+    def closed(self) -> bool:
+        """Whether its host is closed, or closing."""
+        return self._closing is not None
 
     async def submit(self, post: Post) -> Receipt:
         """Takes an input or a wish for this thread; what it becomes is durable on return.
@@ -92,12 +135,20 @@ class Thread:
             AbortedError: this host is closed.
             StorageError: it could not be stored.
         """
+        try:
+            return await self._submitted(post)
+        except OwnershipLostError:
+            await self.idle()  # this host lost the thread just now: it is nobody's, or another's
+            return await self._submitted(post)
+
+    async def _submitted(self, post: Post) -> Receipt:
         self._must_be_open()
         async with self._gate:
+            self._must_be_open()
             if self._owned is None and not await self._take():
                 return await self._leave(post)
             assert self._owned is not None, "it was taken"
-            receipt = await admitted(self._owned.log, post)
+            receipt = await admitted(self._owned.log, self.intake, post)
             if post.kind == "abort":
                 self._owned.abort()
             return receipt
@@ -108,15 +159,52 @@ class Thread:
         known = session.inputs.get(post.id)
         if known is not None:
             return known_already(session, post, known)
-        await self._terms.store.post(self.id, post)
+        refused = refused_elsewhere(session, post)
+        if refused is not None:
+            return refused
+        if is_secret(session, post):
+            if self._terms.credentials is None:
+                return Receipt(post.id, "rejected", reason=NEEDS_CREDENTIALS)
+            post = await by_reference(post, self._terms.credentials, self._terms.clock)
+        owner = await self._terms.store.owner(self.id)
+        await self._terms.store.post(self.id, left_for(post, owner.epoch if owner else 0))
         self._look_again()
         return Receipt(post.id, "queued")
 
     async def go_on(self) -> bool:
-        """Takes the thread up where it has work and nobody drives it; True when this host drives it now."""
+        """Takes the thread up where nobody drives it; True when this host drives it now."""
+        return await self._taken_up(lambda _head: True)
+
+    async def recover(self, *, held: bool = True) -> bool:
+        """``go_on``, where the thread has work.
+
+        Args:
+            held: also where it was given back to be taken up only later.
+        """
+        return await self._taken_up(lambda head: _may_have_work(head, self._terms.clock.now(), held=held))
+
+    async def _taken_up(self, wanted: Callable[[Head | None], bool]) -> bool:
         self._must_be_open()
         async with self._gate:
-            return self._owned is not None or await self._take()
+            self._must_be_open()
+            if self._owned is not None:
+                self._seen()
+                return True
+            # The store is asked, so that what others wrote and left counts.
+            head = await self._terms.store.head(self.id)
+            if head is not None and head.wake is not None:
+                self.alarm.set(head.wake)
+            return (wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
+
+    def _woken(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._unless_it_fails(self.recover()))
+
+    async def _unless_it_fails(self, attempt: Awaitable[Any]) -> None:
+        try:
+            await attempt
+        except SDKError as error:
+            log_to.warning("%s: it could not be taken up: %s", self.id, error)
 
     async def idle(self) -> None:
         """Returns once this host drives the thread no more."""
@@ -125,7 +213,8 @@ class Thread:
 
     async def close(self, *, recoverable: bool = False) -> None:
         """Stops what runs: for good, or for another host to go on with. Refuses what comes later."""
-        self._closing = "recoverable" if recoverable else "plain"
+        self._closing = self._closing or ("recoverable" if recoverable else "plain")
+        self.alarm.cancel()
         if self._looking is not None:
             self._looking.cancel()
         if self._owned is not None and self._owned.controller is not None:
@@ -148,16 +237,24 @@ class Thread:
         """Claims the log and begins to work it off; False where another host has it."""
         terms = self._terms
         try:
-            log = await SessionLog.open(terms.store, self.id, terms.name, terms.clock, terms.ttl_ms)
+            log = await SessionLog.open(terms.store, self.id, terms.name, terms.clock, terms.keeping, ring=self.harness.history_limit)
         except SessionBusyError:
             return False
-        self._owned = Owned(log)
-        self._work = asyncio.ensure_future(self._work_off(self._owned))
+        log.credentials = terms.credentials
+        events = Events(terms.observer.on_event, terms.clock, self.id)
+        tell(log, events)
+        self._owned = Owned(log, events, Beginnings(log, self.harness, self.id, self.tenant, self.intake), self.intake)
+        self._work = asyncio.ensure_future(self._work_until_rest(self._owned))
+        self._seen()
         return True
+
+    def _seen(self) -> None:
+        if self._owned is not None:
+            self.company.seen(self, self._owned.log.session)
 
     def _look_again(self) -> None:
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._take_once_free())
+            self._looking = asyncio.ensure_future(self._unless_it_fails(self._take_once_free()))
 
     async def _take_once_free(self) -> None:
         """Until what was left for another host is gone: takes the thread should that host go first."""
@@ -167,95 +264,113 @@ class Thread:
                 return
             await asyncio.sleep(LOOK_AGAIN_S)
 
+    async def _work_until_rest(self, owned: Owned) -> None:
+        await self._work_off(owned)
+        await self.company.rested(self)
+
     async def _work_off(self, owned: Owned) -> None:
         try:
             await owned.inbox.take()
             owned.inbox.watch()
+            owned.guard.watch()
             while await self._step(owned):
                 pass
         except (OwnershipLostError, StorageError) as error:
             log_to.warning("%s: this host lost the thread: %s", self.id, error)
+            self._terms.observer.turn_ended(self.id, owned.log.session, error)
             await self._let_go(owned, lost=True)
+        except Exception as error:  # noqa: BLE001 - an agent's function may raise anything; trying again at once would only do the same
+            if not self._terms.observer.hears_of_ends:
+                log_to.warning("%s: it could not go on: %s", self.id, error if isinstance(error, SDKError) else repr(error))
+            self._failed(owned, error)
+            async with self._gate:
+                await self._let_go(owned, wake_in_ms=RETRY_MS)
         except BaseException:
             await self._let_go(owned)
             raise
 
     async def _step(self, owned: Owned) -> bool:
         """Drives what comes next; False once there is nothing more and the log was given back."""
-        records = None if self._closing else await self._next(owned)
-        if records is not None:
-            await self._drive(owned, records)
+        due = woken(owned.log.session, self._terms.clock.now())
+        if due and not self._closing:
+            await owned.log.record(*due)
+        begins = None if self._closing else await owned.beginnings.next()
+        if begins is not None:
+            if not self._closing:  # else what has not begun stays as it is
+                await self._drive(owned, begins)
             return True
         async with self._gate:
-            if not self._closing and (await owned.inbox.take() or await self._next(owned) is not None):
+            if not self._closing and (await owned.inbox.take() or owned.beginnings.more):
                 return True
-            await self._let_go(owned)
+            held = not self._closing and self.intake.commands.running
+            if not held:
+                await self._let_go(owned)
+        if held:
+            await self.intake.commands.look_up()
+            return True
         if not self._closing and await self._terms.store.inbox(self.id):
             self._look_again()  # somebody left it between our last look and our going
         return False
 
-    async def _let_go(self, owned: Owned, *, lost: bool = False) -> None:
+    def _failed(self, owned: Owned, error: Exception) -> None:
+        owned.events.failed(error.detail if isinstance(error, SDKError) else str(error), getattr(error, "code", None))
+        self._terms.observer.turn_ended(self.id, owned.log.session, error)
+
+    async def _let_go(self, owned: Owned, *, lost: bool = False, wake_in_ms: int | None = None) -> None:
         await owned.inbox.stop()
+        await owned.guard.stop()
+        await self.intake.commands.stop()
         try:
             if lost:
                 await owned.log.abandon()
             else:
-                left = self._closing == "recoverable" and _has_work(owned.log.session)
-                await owned.log.close(wake_at=self._terms.clock.now() if left else None)
+                if self._closing == "recoverable" and _has_work(owned.log.session):
+                    wake_in_ms = 0
+                await owned.log.close(wake_at=None if wake_in_ms is None else later(self._terms.clock.now(), wake_in_ms))
+                self.intake.commands.gave_back = owned.log.claim.epoch
+        except SDKError as error:
+            log_to.warning("%s: it was given back, and what was written last may be lost: %s", self.id, error)
         finally:
             self._owned = None
+        wake = owned.log.session.wake
+        if wake is not None and not lost and not self._closing:
+            self.alarm.set(wake.at)
 
     # Turns
 
-    async def _next(self, owned: Owned) -> Sequence[r.Record] | None:
-        """How the next turn begins: the one that was left open, the oldest input that waits; None where there is none."""
-        session = owned.log.session
-        if not owned.looked:
-            owned.looked = True
-            recovery = recovery_of(session, self._terms.clock.now(), self.harness.durability.max_attempts)
-            if recovery is not None:
-                return await self._recovered(owned, recovery)
-        if session.exists and not session.ended and session.outcome is None and not session.awaiting:
-            return ()
-        if next_in_line(session) is None:
-            return None
-        agent = await self._agent_for(owned)
-        return next_input(session, agent.facts, self._terms.clock.now(), self._created(agent))
-
-    async def _recovered(self, owned: Owned, recovery: Recovery) -> Sequence[r.Record]:
-        session = owned.log.session
-        if recovery.action == "run":
-            return (resumed(session, (await self._agent_for(owned)).facts, self._terms.clock.now()),)
-        if recovery.outcome == "failed":
-            return settled(session, "failed", recovery.error, recovery.code)
-        return ()  # deciding sees the answer, or the wish to stop, and ends it
-
-    async def _agent_for(self, owned: Owned) -> RunAgent:
-        session = owned.log.session
-        following = next_in_line(session)
-        new = session.inputs[following].messages if following else ()
-        return await self.harness.source.agent_for(session, new, self.id, AbortController().signal)
-
-    def _created(self, agent: RunAgent) -> r.Created:
-        return r.Created(agent.agent.name, None, self.harness.name, self.tenant)
-
-    async def _drive(self, owned: Owned, records: Sequence[r.Record]) -> None:
-        agent = await self._agent_for(owned)
+    async def _drive(self, owned: Owned, begins: Beginning) -> None:
+        agent = pinned(self.company.dressed(self, begins.agent), Pin(owned.log, self._terms.host_id))
         controller = owned.controller = AbortController()
         if self._closing:
             self._stop(controller)
         pauses = Pauses(agent.agent, None, native=True, session_id=self.id)
-        driver = Driver(owned.log, agent, controller, Events(None, self._terms.clock, self.id), pauses)
+        driver = Driver(owned.log, agent, controller, owned.events, pauses)
         try:
-            await driver.drive(records)
+            session = await owned.guard.run(driver.drive(begins.records))
         except (OwnershipLostError, StorageError):
             raise
-        except (SDKError, PropagatingToolError) as error:
+        except _GONE_WRONG as error:
+            if stands_open(owned.log.session):
+                raise  # nothing in the log ends it: going on at once would only do the same again
             log_to.info("%s: a turn failed: %s", self.id, error)  # how it ended stands in the log
+            self._failed(owned, error)
+        else:
+            owned.events.done(
+                RunDone(step=session.step, finish_reason=session.finish_reason, status=session.status, outcome=session.outcome)
+            )
+            self._terms.observer.turn_ended(self.id, session)
         finally:
             owned.controller = None
 
 
+_GONE_WRONG = (SDKError, PropagatingToolError)
+"""How a turn fails, or can not begin."""
+
+
+def _may_have_work(head: Head | None, now: str, *, held: bool) -> bool:
+    """Whether the head of a thread says that there is something to do; agents of its own are looked after by who drives it."""
+    return head is not None and (has_work(head, now) or (held and held_up(head)) or any(head.agents.values()))
+
+
 def _has_work(session: Session) -> bool:
-    open_run = session.exists and not session.ended and session.outcome is None and not session.awaiting
-    return open_run or next_in_line(session) is not None
+    return stands_open(session) or next_in_line(session) is not None

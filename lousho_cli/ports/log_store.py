@@ -75,8 +75,12 @@ class Claim(Protocol):
         """Whether this owner could not renew in time and must start no new effect."""
 
     @property
-    def snapshot_due(self) -> bool:
-        """Whether enough was appended since the last snapshot, or trim, that a new one is worth its cost."""
+    def bytes_since_snapshot(self) -> int:
+        """How much of the log no snapshot has, in bytes; a trim counts as one."""
+
+    @property
+    def snapshot_size(self) -> int:
+        """The bytes of the last snapshot, or trim, that this owner knows of; 0 for none."""
 
 
 class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,7 +136,7 @@ class Log(Protocol):
         """Makes ``base`` the only batch of the log: what stood before it is gone, and so are its snapshot and cached head.
 
         No append or flush of this claim may be under way. Whoever reads meanwhile, and a crash at any point, finds the
-        old log or the new one. Durable on return. It counts as a snapshot for ``Claim.snapshot_due``, and a log that
+        old log or the new one. Durable on return. It counts as a snapshot for the claim, and a log that
         begins with a base is measured from behind it when it is claimed. ``core.trimming`` makes and checks the batch.
 
         Args:
@@ -155,14 +159,16 @@ class Log(Protocol):
 
 
 class Claims(Protocol):
-    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> Claim:
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> Claim:
         """Takes the log: at once when nobody owns it or its owner is proven dead, else when its time is up.
 
-        Writes nothing to the log itself. The claim is renewed by the store until released.
+        Writes nothing to the log itself. The claim is renewed by the store until released, each ``renew_ms``
+        (a third of ``ttl_ms`` where that is None), by one timer for all claims of this process.
 
         Raises:
             SessionBusyError: another owner lives. ``owner`` says who and since when.
-            DamagedLogError, LogVersionError, StorageError: it may or can not be written to.
+            DamagedLogError, LogVersionError, StorageError: it may or can not be written to. A wake that was set stays; a log
+                that a newer version wrote is left with one that is due, so that a host of that version takes it.
         """
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
@@ -170,6 +176,12 @@ class Claims(Protocol):
 
     async def owner(self, log_id: str) -> Owner | None:
         """Who drives the log now; None when nobody does."""
+
+    async def heartbeat(self, host_id: str, ttl_ms: int) -> None:
+        """Says that the host of this stable id lives, for ``ttl_ms`` from now on."""
+
+    async def lives(self, host_id: str) -> bool:
+        """Whether a host said within its time that it lives."""
 
 
 class Index(Protocol):
@@ -187,6 +199,12 @@ class Index(Protocol):
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
         """What was left, oldest first."""
+
+    async def posted(self) -> frozenset[str]:
+        """The logs for which something was left."""
+
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+        """Waits until something may have been left for the owner, or the time is up. May wake early."""
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         """Removes posts, because the log has them."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
-from lousho_cli.domain.messages import Message
+from lousho_cli.domain.messages import Message, Reasoning
 from lousho_cli.domain.usage import CallUsage
 
 
@@ -24,12 +24,17 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
     messages: a valid transcript, system message included. ``turns`` is how many whole answers
     of the model are in it, so that nobody needs to count them.
+    model_options: further fields of the request, for this run alone; reasoning: how much the model is to think, as its
+    server takes it; prompt_cache: whether it may go by a cache. None leaves it as the provider was made.
     """
 
     messages: Sequence[Message]
     tools: tuple[ToolSpec, ...] = ()
     model: str | None = None
     turns: int = 0
+    model_options: Mapping[str, Any] = {}
+    reasoning: Any = None
+    prompt_cache: bool | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -39,9 +44,13 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True):
-    """A piece of the model's reasoning."""
+    """A piece of the model's reasoning.
+
+    ``block``: the whole block, where this ends one that its server takes back; an answer that is cut behind it can be gone on with.
+    """
 
     text: str
+    block: Reasoning | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):

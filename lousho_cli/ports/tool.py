@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from lousho_cli.domain.approvals import Question
 from lousho_cli.domain.issues import Issue
+from lousho_cli.ports.credentials import RunCredentials
+from lousho_cli.ports.steps import Steps
 
-__all__ = ["CONTEXT_NAMES", "Issue", "RunContext", "RunInfo", "Signal", "Tool", "ToolContext", "takes_context"]
+__all__ = ["CONTEXT_NAMES", "Issue", "RunContext", "RunInfo", "Signal", "Steps", "Tool", "ToolContext", "takes_context"]
 
 CONTEXT_NAMES = ("ctx", "context", "tool_context")
 """A parameter of one of these names that has no type gets the context of the call."""
@@ -35,11 +37,13 @@ class RunInfo(msgspec.Struct, frozen=True):
     log_id: the session's id. id: the run's own in it, which is that of the input it began with: the same in
     every attempt and on every host.
     epoch: grows each time somebody takes the session over, so that a system outside can refuse who lost it.
+    credentials: those of the person who sent that input, where the host has a credential store.
     """
 
     log_id: str = ""
     id: str = ""
     epoch: int = 0
+    credentials: RunCredentials = RunCredentials()
 
     def idempotency_key(self, step: str, scope: str | None = None) -> str:
         """A key for one side effect, ``{log_id}:{scope}:{step}``; other in a fork.
@@ -66,6 +70,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     rerun: True when this call was started before and has no recorded result.
     spawned: a command tool reports its process here (pid, start time) right after the spawn.
     answers: what a person answered to the ``AskPerson`` that this call raised, each time it did.
+    in_background: has one of the run's sub-agents, by its name, run beside it with an input; None where nobody could look after it.
+    step: named steps within the call: ``step.do`` for work that is not done again, ``step.ask`` for a person.
     """
 
     tool_call_id: str
@@ -77,6 +83,18 @@ class ToolContext(msgspec.Struct, frozen=True):
     spawned: Callable[[int, str], None] = lambda pid, started: None
     context: RunContext = RunContext()
     answers: tuple[str, ...] = ()
+    step: Steps = Steps()
+    in_background: Callable[[str, str], Awaitable[Any]] | None = None
+
+    def append(self, *records: Mapping[str, Any]) -> None:
+        """Keeps records of your own for the log, with a ``type`` of your own; they land there together with the call's result.
+
+        Where the call is cut, or the run is aborted first, none does.
+
+        Raises:
+            ConfigurationError: one is no record, or of a reserved type; or the call stands in no log.
+        """
+        self.step.stage(records)
 
     @property
     def answer(self) -> str | None:
@@ -94,7 +112,8 @@ class Tool(Protocol):
         {"deny": reason}, sync or async; True and "ask" pause the run.
 
     It may also have ``read_only`` (it changes nothing, so it may run in plan mode) and ``edits`` (it only edits files
-    of the working folder, so the mode accept-edits does not ask about it); both are False where they are missing.
+    of the working folder, so the mode accept-edits does not ask about it), and ``uses_host_folder`` (it works in a folder of
+    the host, so a host with a stable id keeps a thread that used it); each is False where it is missing.
     """
 
     @property

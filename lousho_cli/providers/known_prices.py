@@ -35,7 +35,8 @@ def known_prices() -> KnownPrices:
         ConfigurationError: the extra ``prices`` is not installed.
     """
     if not prices_installed():
-        raise ConfigurationError(f"known prices need the package {PACKAGE}", field="prices", hint=f"Install it: {INSTALL}")
+        what = f"known prices need the package {PACKAGE}"
+        raise ConfigurationError(what, field="prices", code="LOUSHO_EXTRA_MISSING", hint=f"Install it: {INSTALL}")
     return KnownPrices()
 
 

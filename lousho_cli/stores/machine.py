@@ -34,6 +34,15 @@ def boot_id() -> str:
         return file.read().decode().strip()
 
 
+def due_now() -> str:
+    """A wake for whoever comes next: the time it is, as records have it."""
+    from datetime import UTC, datetime
+
+    from lousho_cli.domain.times import stamp
+
+    return stamp(datetime.now(UTC))
+
+
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 

@@ -28,15 +28,13 @@ from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
 from lousho_cli.domain.times import stamp
-from lousho_cli.errors import ConfigurationError, OwnershipLostError, SessionBusyError, StorageError
+from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, Claim, Heads, LogRead, Owner
 
 if TYPE_CHECKING:
     import asyncio
 
     from lousho_cli.stores.views import ApprovalView, CheckpointView
-
-_SNAPSHOT_BYTES = 1_000_000
 
 
 class MemoryClaim:
@@ -52,10 +50,6 @@ class MemoryClaim:
     @property
     def overdue(self) -> bool:
         return False
-
-    @property
-    def snapshot_due(self) -> bool:
-        return self.bytes_since_snapshot >= max(_SNAPSHOT_BYTES, self.snapshot_size // 2)
 
 
 class _Log:
@@ -73,6 +67,7 @@ class _Log:
         self.posts: dict[str, bytes] = {}
         self.followed_at = -inf
         self.watchers: list[asyncio.Future[None]] = []
+        self.listeners: list[asyncio.Future[None]] = []
 
     def clear(self) -> None:
         """Forgets all but the epoch, which is never used again."""
@@ -104,6 +99,7 @@ class MemoryStore:
         self.history_limit = check_history_limit(history_limit)
         self._any_id = any_id
         self._logs: dict[str, _Log] = {}
+        self._hosts: dict[str, float] = {}
 
     def _log(self, log_id: str) -> _Log:
         """The log, a new one where there is none."""
@@ -156,7 +152,7 @@ class MemoryStore:
         log.lines += lines
         if log.claim is not None:
             log.claim.bytes_since_snapshot += sum(map(len, lines))
-        _wake(log)
+        _wake(log.watchers)
 
     async def flush(self, claim: Claim) -> None:
         self._owned(claim)
@@ -167,21 +163,8 @@ class MemoryStore:
         return LogRead(tuple(log.batches(after)), log.last, last.epoch if last else 0)
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
-        import asyncio
-
         log = self._log(log_id)
-        if log.last > after:
-            return True
-        changed = asyncio.get_running_loop().create_future()
-        log.watchers.append(changed)
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await changed
-        except TimeoutError:
-            return False
-        finally:
-            log.watchers.remove(changed)
-        return True
+        return log.last > after or await _woken(log.watchers, timeout_ms)
 
     async def save_snapshot(self, claim: Claim, state: State) -> None:
         log = self._owned(claim)
@@ -200,7 +183,7 @@ class MemoryStore:
         log.lines, log.trimmed, log.snapshot, log.head = [encode_line(base)], base.seq - 1, None, None
         if log.claim is not None:
             log.claim.bytes_since_snapshot, log.claim.snapshot_size = 0, len(log.lines[0])
-        _wake(log)
+        _wake(log.watchers)
 
     async def delete(self, log_id: str) -> bool:
         log = self._look(log_id)
@@ -211,12 +194,16 @@ class MemoryStore:
 
     # Claims
 
-    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> MemoryClaim:
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> MemoryClaim:
         check_ttl(ttl_ms)
         log = self._log(log_id)
         self._require_free(log_id, log)
         batches = log.batches()
-        require_known(log_id, batches)
+        try:
+            require_known(log_id, batches)
+        except LogVersionError:
+            log.wake_at = stamp(datetime.now(UTC))
+            raise
         require_readable(log_id, batches)
         log.epoch += 1
         log.claim = MemoryClaim(log_id, host, log.epoch)
@@ -237,6 +224,12 @@ class MemoryStore:
 
     async def owner(self, log_id: str) -> Owner | None:
         return self._look(log_id).owner
+
+    async def heartbeat(self, host_id: str, ttl_ms: int) -> None:
+        self._hosts[host_id] = monotonic() + ttl_ms / 1000
+
+    async def lives(self, host_id: str) -> bool:
+        return monotonic() < self._hosts.get(host_id, -inf)
 
     # Index
 
@@ -260,12 +253,19 @@ class MemoryStore:
         known = log.posts.get(post.id)
         if known is None:
             log.posts[post.id] = encode_value(post)
-            _wake(log)
+            _wake(log.watchers)
+            _wake(log.listeners)
         else:
             check_same_post(msgspec.json.decode(known, type=Post), post)
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
         return tuple(msgspec.json.decode(raw, type=Post) for raw in self._look(log_id).posts.values())
+
+    async def posted(self) -> frozenset[str]:
+        return frozenset(log_id for log_id, log in self._logs.items() if log.posts)
+
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+        await _woken(self._log(log_id).listeners, timeout_ms)
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         for post_id in post_ids:
@@ -278,8 +278,24 @@ class MemoryStore:
         return monotonic() - self._look(log_id).followed_at < FOLLOW_MS / 1000
 
 
-def _wake(log: _Log) -> None:
-    for watcher in log.watchers:
+async def _woken(waiting: list[asyncio.Future[None]], timeout_ms: int) -> bool:
+    """Waits among others to be woken; False once the time is up."""
+    import asyncio
+
+    changed = asyncio.get_running_loop().create_future()
+    waiting.append(changed)
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await changed
+    except TimeoutError:
+        return False
+    finally:
+        waiting.remove(changed)
+    return True
+
+
+def _wake(waiting: list[asyncio.Future[None]]) -> None:
+    for watcher in waiting:
         watcher.get_loop().call_soon_threadsafe(_finish, watcher)
 
 

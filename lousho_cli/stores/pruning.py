@@ -106,7 +106,7 @@ class _Pruning:
             DamagedLogError: not all of it can be read.
         """
         old = await self._untouched(head)
-        waits = head.waits_for is not None
+        waits = bool(head.waits)
         if head.format > r.FORMAT or head.unknown:
             self.skipped.append((head.id, "written by a newer version"))
         elif waits and not (old and self.force):

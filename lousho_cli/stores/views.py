@@ -16,6 +16,7 @@ from lousho_cli.core.checkpoints import checkpoint_of, history_of, state_of_chec
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
 from lousho_cli.core.session_ids import approval_log
+from lousho_cli.core.snapshot_timing import snapshot_due
 from lousho_cli.core.snapshots import pending_of, snapshot_of, state_of_snapshot
 from lousho_cli.core.states import session_from, state_from
 from lousho_cli.domain import records as r
@@ -53,7 +54,7 @@ class _View:
             if not records:
                 return False
             batch = r.Batch(session.seq + 1, claim.epoch, _now(), (r.Claimed(claim.host), *records))
-            if whole and session.seq and claim.snapshot_due:
+            if whole and session.seq and snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size):
                 await self.log_store.trim(claim, batch)
             else:
                 await self.log_store.append(claim, (batch,))

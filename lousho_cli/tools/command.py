@@ -24,7 +24,7 @@ _SHOWN_STDERR = 1500  # an error result is cut at 2000 characters, and the end i
 
 
 class CommandTool:
-    """A tool that runs a program.
+    """A tool that runs a program, in a folder of this host.
 
     Args:
         command: the program and its arguments. A program with a slash is found from ``cwd``, any other on the PATH.
@@ -37,6 +37,8 @@ class CommandTool:
     Raises:
         ConfigurationError: a name or a schema that can not be one.
     """
+
+    uses_host_folder = True
 
     def __init__(
         self,

@@ -42,8 +42,10 @@ def define_tool(
     input: type[BaseModel] | Mapping[str, Any] | None = ...,
     needs_approval: NeedsApproval = ...,
     replay: Replay | None = ...,
+    durable: bool = ...,
     read_only: bool = ...,
     edits: bool = ...,
+    uses_host_folder: bool = ...,
 ) -> FunctionTool: ...
 
 
@@ -55,8 +57,10 @@ def define_tool(
     input: type[BaseModel] | Mapping[str, Any] | None = ...,
     needs_approval: NeedsApproval = ...,
     replay: Replay | None = ...,
+    durable: bool = ...,
     read_only: bool = ...,
     edits: bool = ...,
+    uses_host_folder: bool = ...,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -70,8 +74,10 @@ def define_tool(
     execute: Callable[..., Any] | None = None,
     needs_approval: NeedsApproval = False,
     replay: Replay | None = None,
+    durable: bool = False,
     read_only: bool = False,
     edits: bool = False,
+    uses_host_folder: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool; without ``execute``, the decorator that makes one of the function below it.
 
@@ -87,15 +93,19 @@ def define_tool(
             context: True or "ask" asks a person, False or "approve" runs it, "deny" or {"deny": reason} does
             not. It may be async. Without ``input`` the arguments come as a dictionary.
         replay: whether a call that was cut may run again (``safe``) or must not (``never``); None leaves it to the run.
+        durable: it does its work in steps (``ctx.step``), so a call that was cut may run again unless ``replay`` says otherwise.
         read_only: it changes nothing, so it may run in plan mode. edits: it only edits files of the working folder, so the
             mode accept-edits does not ask about it.
+        uses_host_folder: it works in a folder of the host, so a thread that has used it stays on the host whose stable id it ran under.
 
     Raises:
         ConfigurationError: a part that can not be one; ``field`` names it.
     """
     if function is not None and execute is not None:
         raise ConfigurationError("the function was given twice", field="execute", hint="Decorate it, or pass it as execute.")
-    changes = {"read_only": read_only, "edits": edits}
+    if durable:
+        replay = replay or "safe"
+    changes = {"read_only": read_only, "edits": edits, "uses_host_folder": uses_host_folder}
     made = partial(_made, name=name, description=description, input=input, needs_approval=needs_approval, replay=replay, changes=changes)
     body = execute or function
     return made if body is None else made(body)

@@ -67,6 +67,7 @@ class FunctionTool:
         *,
         read_only: bool = False,
         edits: bool = False,
+        uses_host_folder: bool = False,
     ) -> None:
         check_name(name)
         _check_policy(replay, needs_approval)
@@ -75,7 +76,7 @@ class FunctionTool:
         self.description = description
         self.replay = replay
         self.needs_approval = needs_approval
-        self.read_only, self.edits = read_only, edits
+        self.read_only, self.edits, self.uses_host_folder = read_only, edits, uses_host_folder
         self._arguments = arguments
         self._async = _is_async(function)
         self._brief = True
@@ -120,6 +121,7 @@ def function_tool(
     needs_approval: bool | Callable[..., Any] = False,
     read_only: bool = False,
     edits: bool = False,
+    uses_host_folder: bool = False,
 ) -> FunctionTool:
     """Makes a function a tool.
 
@@ -143,7 +145,15 @@ def function_tool(
     named = name or name_of(function)
     described = description_of(function) if description is None else description
     return FunctionTool(
-        function, read_signature(function), check_name(named), described, replay, needs_approval, read_only=read_only, edits=edits
+        function,
+        read_signature(function),
+        check_name(named),
+        described,
+        replay,
+        needs_approval,
+        read_only=read_only,
+        edits=edits,
+        uses_host_folder=uses_host_folder,
     )
 
 

@@ -150,6 +150,12 @@ async def run_program(
         for task in (stop, work):
             if task is not None:
                 task.cancel()
+        close_pipes(process)
+
+
+def close_pipes(process: asyncio.subprocess.Process) -> None:
+    """Closes the pipes of a program that is over. What it left behind may hold them open for longer than our event loop lives."""
+    process._transport.close()  # type: ignore[attr-defined]
 
 
 async def spawn_held(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:

@@ -26,6 +26,11 @@ def price_in(prepared: Prepared, model: str) -> Any:
     return price_of(model) if price_of else None
 
 
+def price_of_sub_agent(prepared: Prepared, name: str, model: str) -> Any:
+    price_of = pricing_of(prepared.settings["subagents"][name].prices, None, None)
+    return price_of(model) if price_of else None
+
+
 def written(folder: Path, **fields: Any) -> Path:
     agent = {"name": "x", "prompt": "y", "provider": {"type": "scripted", "turns": ["hi"]}} | fields
     (folder / "agent.yaml").write_text(yaml.safe_dump(agent))
@@ -151,11 +156,25 @@ def test_a_sub_agent_brings_its_own_rules_and_price(tmp_path: Path) -> None:
     lead = {"provider": PRICED, "subagents": {"scout": "scout.yaml"}, "policy": {"limits": {"max_cost_usd": 1}}}
     lead["policy"] |= {"permissions": [{"tool": "scout", "action": "ask"}]}
     prepared = prepare(load_agent_file(written(tmp_path, **lead)), RunFlags())
-    assert price_in(prepared, "scripted") == price_in(prepared, "small") == Price(2, 8, 0.5, 2.5)
+    assert price_in(prepared, "scripted") == price_of_sub_agent(prepared, "scout", "small") == Price(2, 8, 0.5, 2.5)
     assert price_in(prepared, "other") is None
     inner = prepared.facts.tools["scout"].facts  # type: ignore[attr-defined]
     assert [rule.tool for rule in inner.policy.rules] == ["scout", "read-file"]
     assert (inner.policy.mode, inner.limits.max_cost_usd) == ("plan", 1)
+
+
+def test_a_model_of_the_same_name_elsewhere_has_not_the_same_price(tmp_path: Path) -> None:
+    scouts = {"dear": PRICED | {"price": {"input": 9, "output": 9}}, "unknown": {"type": "scripted", "turns": ["ok"]}}
+    for name, provider in scouts.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, "prompt": "look", "provider": provider}))
+    lead = {"provider": PRICED, "subagents": {name: f"{name}.yaml" for name in scouts}}
+    prepared = prepare(load_agent_file(written(tmp_path, **lead)), RunFlags())
+    assert price_in(prepared, "scripted") == Price(2, 8, 0.5, 2.5)
+    assert price_of_sub_agent(prepared, "dear", "scripted") == Price(9, 9)
+    assert price_of_sub_agent(prepared, "unknown", "scripted") is None
+    other = written(tmp_path, provider={"type": "groq", "model": "m", "price": {"input": 1, "output": 2}})
+    assert price_in(prepare(load_agent_file(other), RunFlags()), "m") == Price(1, 2)
+    assert price_in(prepare(load_agent_file(other), RunFlags(model="together/m")), "m") is None
 
 
 @pytest.mark.parametrize(("gated", "asks"), [(True, True), (["scout"], True), (["read-file"], False), (False, False)])

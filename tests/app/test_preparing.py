@@ -65,9 +65,9 @@ def test_the_shorter_of_two_times_holds(here: Path) -> None:
     assert prepare(agent(here), RunFlags()).settings["max_duration_ms"] is None
 
 
-def test_what_only_loses_comfort_is_warned_of(here: Path) -> None:
-    (warning,) = prepare(agent(here, durability={"continue_cut_off": True}), RunFlags()).warnings
-    assert "continue_cut_off" in warning
+def test_an_answer_that_a_crash_cut_is_gone_on_with_where_the_file_says_so(here: Path) -> None:
+    assert prepare(agent(here, durability={"continue_cut_off": True}), RunFlags()).settings["continue_cut_off"] is True
+    assert prepare(agent(here), RunFlags()).settings["continue_cut_off"] is False
 
 
 def test_a_model_of_another_provider(here: Path) -> None:

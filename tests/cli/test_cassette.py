@@ -211,3 +211,13 @@ def test_sub_agents_of_a_file_are_on_the_cassette_too(lousho: Any, folder: Path)
     ran = lousho("run", "lead.json", "Go", "--cassette", "tape.json", "-s", "changed", "--json")
     assert ran.data["error"]["code"] == "LOUSHO_CASSETTE_MISMATCH"
     assert os.listdir(folder).count("tape.json") == 1
+
+
+def test_a_replay_says_that_it_asks_again_at_once(lousho: Any, folder: Path) -> None:
+    agent = {"name": "busy", "prompt": "p", "provider": {"type": "scripted", "turns": [{"error": {"status": 529, "message": "full"}}]}}
+    agent["durability"] = {"retry": {"max_retries": 1, "base_delay": "40ms"}}
+    (folder / "busy.json").write_text(json.dumps(agent))
+    first, again = (lousho("run", "busy.json", "Go", "--cassette", "tape.json", "-s", name) for name in ("one", "two"))
+    assert (first.code, again.code) == (1, 1)
+    assert "asking again in 0.0" in first.err
+    assert "asking again at once (retry 1 of 1)" in again.err

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from lousho_cli.app.doctor import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +28,14 @@ def test_init_writes_a_project_and_never_over_what_is_there(lousho: Any, folder:
     assert again.code == 2
     assert "agent.yaml" in again.err
     assert (folder / "new" / "agent.yaml").read_bytes() == before
+
+
+def test_doctor_looks_for_the_packages_that_are_needed_and_no_others(lousho: Any) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [re.match(r"[\w-]+", text).group() for text in project["dependencies"]]
+    checks = {check["name"]: check["state"] for check in lousho("doctor", "--json").data}
+    assert {name: checks.get(name) for name in needed} == dict.fromkeys(needed, "ok")
+    assert set(PACKAGES) == set(needed)
 
 
 def test_doctor_tells_keys_by_name_only(lousho: Any, monkeypatch: pytest.MonkeyPatch) -> None:

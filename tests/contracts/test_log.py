@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lousho_cli.core.snapshot_timing import snapshot_due
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import user
@@ -160,14 +161,14 @@ async def test_a_snapshot_past_the_end_is_none(store: LogStore, batch: MakeBatch
 async def test_a_snapshot_is_due_after_a_megabyte(store: LogStore, batch: MakeBatch) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1, 1, r.BusinessState("x" * 600_000))])
-    assert not claim.snapshot_due
+    assert not snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size)
     await store.append(claim, [batch(2, 1, r.BusinessState("x" * 600_000))])
-    assert claim.snapshot_due
+    assert snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size)
     await store.save_snapshot(claim, State(seq=2, epoch=1, business_state="x" * 4_000_000))
     await store.append(claim, [batch(3, 1, r.BusinessState("x" * 1_900_000))])
-    assert not claim.snapshot_due
+    assert not snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size)
     await store.append(claim, [batch(4, 1, r.BusinessState("x" * 200_000))])
-    assert claim.snapshot_due
+    assert snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size)
 
 
 async def test_delete_removes_all_and_the_id_starts_over(store: LogStore, batch: MakeBatch) -> None:

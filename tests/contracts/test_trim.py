@@ -12,6 +12,7 @@ import pytest
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
+from lousho_cli.core.snapshot_timing import snapshot_due
 from lousho_cli.core.trimming import base_batch, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
@@ -163,16 +164,16 @@ async def test_a_released_claim_can_not_trim(store: LogStore, batch: MakeBatch) 
 
 async def test_a_base_is_measured_like_a_snapshot(store: LogStore, batch: MakeBatch) -> None:
     claim = await run_of(store, batch, steps=3, size=500_000)
-    assert claim.snapshot_due
+    assert snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size)
     await trim(store, claim)
-    assert not claim.snapshot_due
+    assert not snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size)
     await store.release(claim)
     again = await store.claim("trip", "here")
-    assert not again.snapshot_due
+    assert not snapshot_due(again.bytes_since_snapshot, again.snapshot_size)
     await store.append(again, [batch(5, again.epoch, r.Claimed("here"), r.Note("n", "x" * 600_000))])
-    assert not again.snapshot_due  # less than half of the base
+    assert not snapshot_due(again.bytes_since_snapshot, again.snapshot_size)  # less than half of the base
     await store.append(again, [batch(6, again.epoch, r.Note("n", "x" * 600_000))])
-    assert again.snapshot_due
+    assert snapshot_due(again.bytes_since_snapshot, again.snapshot_size)
 
 
 async def test_posts_stay_and_a_deleted_log_begins_anew(store: LogStore, batch: MakeBatch) -> None:

@@ -36,11 +36,19 @@ waits = st.builds(
 )
 
 own = st.one_of(
-    st.builds(r.Created, st.just("agent"), harness=st.sampled_from([None, "h"]), format=st.sampled_from([1, 2])),
+    st.builds(r.Created, st.just("agent"), harness=st.sampled_from([None, "h"]), format=st.sampled_from([1, 2]), parent=st.none() | ids),
+    st.builds(r.AgentStarted, ids, st.just("scout"), ids, users),
+    st.builds(r.AgentEnded, ids, st.sampled_from(["completed", "failed"])),
     st.builds(r.Claimed, st.just("host"), st.sampled_from([1, 3])),
     st.builds(r.Foreign, st.sampled_from(["lousho.later", "own.type"]), st.just(b"{}")),
     st.builds(r.InputReceived, ids, histories),
     st.builds(r.InputApplied, ids),
+    st.builds(r.InputMoved, ids, st.booleans()),
+    st.builds(r.InputTakenBack, ids),
+    st.builds(r.InputRejected, ids, st.just("busy")),
+    st.builds(r.Appended, ids, histories),
+    st.builds(r.CommandEnded, ids, error=st.sampled_from([None, "e"])),
+    st.builds(r.SettingChanged, ids, st.sampled_from([None, 1])),
     st.builds(r.InputSettled, ids, st.sampled_from(["completed", "failed", "aborted"]), st.sampled_from([None, "e"])),
     st.builds(r.RunStarted, ids, instructions=st.sampled_from([None, "be kind"])),
     st.builds(r.RunResumed, st.integers(1, 5)),
@@ -55,6 +63,8 @@ own = st.one_of(
     st.builds(r.WaitTaken, ids),
     st.builds(r.WaitPutBack, ids),
     st.builds(r.WaitAnswered, ids, st.booleans(), expired=st.booleans()),
+    st.builds(lambda wait, step: r.AskOpened(msgspec.structs.replace(wait, step=step)), waits, ids),
+    st.builds(r.AskAnswered, ids, st.booleans(), expired=st.booleans()),
     st.builds(
         r.Mark,
         st.integers(0, 4),

@@ -24,9 +24,12 @@ from lousho_cli import (
     retry_transient_errors,
 )
 from lousho_cli.domain.messages import Message, Native, Reasoning, ToolCall
+from lousho_cli.domain.records import ModelRetry
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import SDKError
+from lousho_cli.evals.cassette import CassetteProvider
 from lousho_cli.evals.cassette_file import Failure, Response, Usage
+from lousho_cli.evals.tape import Tape
 from lousho_cli.ports.provider import Answer, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
 from lousho_cli.ports.sessions import read_session
 
@@ -186,7 +189,7 @@ async def test_de_133_a_recorded_error_is_raised_with_the_same_name_and_message(
         with pytest.raises(Exception) as caught:
             async for event in cassette(model, tape).stream(bench.request("hi")):
                 told.append(event)
-        fields = {name: value for name, value in vars(caught.value).items() if not name.startswith("_")}
+        fields = {name: value for name, value in vars(caught.value).items() if not name.startswith("_") and name != "replayed"}
         seen.append((type(caught.value).__name__, str(caught.value), fields, told))
     assert seen[0] == seen[1]
     assert seen[1][3] == [TextDelta("half an")]
@@ -203,6 +206,43 @@ async def test_a_recorded_failure_is_retried_as_it_was(bench: Any, tape: Path) -
     for model in (bench.Model(busy, busy, "ok"), None):
         assert (await bench.run(cassette(model, tape), on_model_error=again)).text == "ok"
     assert waits == [("overloaded", 0), ("overloaded", 1)] * 2
+
+
+async def test_a_text_that_was_changed_in_the_file_is_the_one_that_is_streamed(bench: Any, tape: Path) -> None:
+    pieces = [ReasoningDelta("hm"), TextDelta("so"), TextDelta("me")]
+    await bench.events(cassette(bench.Model([*pieces, Answer(Message("assistant", "some"))]), tape), bench.request("hi"))
+    tape.write_text(tape.read_text().replace('"text": "some"', '"text": "other"'))
+    *played, answer = await bench.events(cassette(None, tape), bench.request("hi"))
+    assert (played, answer.message.text) == ([ReasoningDelta("hm"), TextDelta("other")], "other")
+
+
+async def test_a_replay_does_not_wait_as_the_recording_had_to(bench: Any, tape: Path) -> None:
+    busy = ProviderError("busy", category="overloaded", retryable=True, retry_after_ms=60)
+    store = memory_store()
+    waits = []
+    for model, delays in ((bench.Model(busy, "ok"), False), (None, False), (None, True)):
+        provider = cassette(model, tape, delays=delays)
+        session = f"s{len(waits)}"
+        assert (await bench.run(provider, on_model_error=retry_transient_errors(), store=store, session_id=session)).text == "ok"
+        records = [record for batch in (await store.read(session)).batches for record in batch.records]
+        waits.append([record.wait_ms for record in records if isinstance(record, ModelRetry)])
+    assert waits == [[60], [0], [60]]
+
+
+async def test_what_a_replay_would_not_have_asked_again_it_does_not(bench: Any, tape: Path) -> None:
+    later = ProviderError("busy", category="rate-limit", retryable=True, retry_after_ms=3_600_000)
+    for model in (bench.Model(later, "ok"), None):
+        with pytest.raises(ProviderError, match="busy"):
+            await bench.run(cassette(model, tape), on_model_error=retry_transient_errors())
+
+
+async def test_who_is_asked_behind_what_was_recorded_is_waited_for(bench: Any, tape: Path) -> None:
+    busy = ProviderError("busy", category="overloaded", retryable=True, retry_after_ms=60)
+    with pytest.raises(ProviderError, match="busy"):
+        await bench.events(CassetteProvider(bench.Model(busy), Tape(tape, stays_open=True)), bench.request("hi"))
+    with pytest.raises(ProviderError, match="busy") as caught:
+        await bench.events(CassetteProvider(bench.Model("ok"), Tape(tape)), bench.request("hi"))
+    assert not caught.value.replayed
 
 
 async def test_an_answer_that_breaks_off_is_recorded_as_a_failure(bench: Any, tape: Path) -> None:

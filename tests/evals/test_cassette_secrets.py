@@ -24,7 +24,18 @@ SECRETS = {
     "github-oauth": "gho_" + "a1B2" * 9,
     "github-server": "ghs_" + "a1B2" * 9,
     "github-fine": "github_pat_" + "11AB_cd" * 5,
+    "github-user": "ghu_" + "a1B2" * 9,
     "aws": "AKIA" + "IOSFODNN7EXAMPLE",
+    "aws-for-a-while": "ASIA" + "IOSFODNN7EXAMPLE",
+    "groq": "gsk_" + "a1B2" * 9,
+    "xai": "xai-" + "a1B2" * 9,
+    "hugging-face": "hf_" + "a1B2" * 9,
+    "perplexity": "pplx-" + "a1B2" * 9,
+    "nvidia": "nvapi-" + "a1-_" * 9,
+    "payments": "rk_live_" + "a1B2" * 9,
+    "gitlab": "glpat-" + "a1B2" * 6,
+    "slack": "xoxb-" + "1234567890-a1B2" * 2,
+    "token": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".dozjgNryP4J3jVmN",
     "dated": "sk-live-2026-01-02-7f3a9c1e-2b4d-4c6d-8e9f-0123456789ab-tail",
 }
 
@@ -92,6 +103,29 @@ async def test_de_131_a_secret_is_stored_as_redacted_wherever_it_stands(bench: A
         await bench.events(again, asked)
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("see https://h/v1?api_key=hunter22&x=1", "see https://h/v1?api_key=[REDACTED]&x=1"),
+        ('{"url": "https://h/v1?x=1&access_token=hunter22"}', '{"url": "https://h/v1?x=1&access_token=[REDACTED]"}'),
+        ('"postgresql:\\/\\/anna:hunter22@db\\/shop"', '"postgresql://anna:[REDACTED]@db/shop"'),
+        ('{"x-api-key": "hunter22hunter"}', '{"x-api-key": "[REDACTED]"}'),
+        ("Authorization: Basic aHVudGVyOmh1bnRlcg==", "Authorization: Basic [REDACTED]"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n+/4=\n-----END RSA PRIVATE KEY-----\n.", "[REDACTED]\n."),
+    ],
+)
+def test_a_secret_by_what_stands_beside_it(text: str, stored: str) -> None:
+    assert redactor()(text) == stored
+
+
+async def test_the_value_of_a_secret_variable_is_stored_nowhere(bench: Any, tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOGETHER_API_KEY", "3f9a8b7c6d5e4f3a")
+    monkeypatch.setenv("DB_PASSWORD", "postgres")
+    await bench.said(cassette(bench.Model("it is 3f9a8b7c6d5e4f3a of postgres"), tape), "env says 3f9a8b7c6d5e4f3a, for postgres")
+    assert "3f9a8b7c6d5e4f3a" not in tape.read_text()
+    assert tape.read_text().count("postgres") == 3, "a short one may be any word, and is needed to play it elsewhere"
+
+
 async def test_a_callers_own_secret_goes_too_before_anything_is_normalised(bench: Any, tape: Path) -> None:
     secret = 'pa"ss 2026-01-02 \n-word'
     model = bench.Model(f"it is {secret}")
@@ -120,7 +154,19 @@ async def test_a_secret_in_a_mismatch_is_not_told(bench: Any, tape: Path) -> Non
     assert SECRETS["openai"] not in str(caught.value)
 
 
-@pytest.mark.parametrize("words", ["task-management-system", "the Bearer of it", "risk-free", "ask-me-anything-now", "AKIA", "a sk-8"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "task-management-system",
+        "the Bearer of it",
+        "risk-free",
+        "ask-me-anything-now",
+        "AKIA",
+        "a sk-8",
+        "hf_hub_download",
+        "a Basic understanding",
+    ],
+)
 def test_plain_words_stay(words: str) -> None:
     assert redactor()(words) == words
 
@@ -131,10 +177,20 @@ def test_numbers_next_to_a_secret_stay_exact() -> None:
 
 
 def test_hostile_text_costs_no_more_than_its_length() -> None:
-    begun = time.perf_counter()
-    for text in ('"' + '\\"' * 40_000, "\\" * 80_000, "sk-" * 20_000, "Bearer " * 10_000, '"\\u' * 10_000, "Monday" + " " * 40_000):
+    begun = time.process_time()
+    for text in (
+        '"' + '\\"' * 40_000,
+        "\\" * 80_000,
+        "sk-" * 20_000,
+        "Bearer " * 10_000,
+        '"\\u' * 10_000,
+        "Monday" + " " * 40_000,
+        "?key" * 10_000,
+        "-----BEGIN PRIVATE KEY-----" * 1500,
+        "a://" * 10_000,
+    ):
         normalised_text(redactor()(text))
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize(

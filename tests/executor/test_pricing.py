@@ -146,3 +146,10 @@ def test_a_step_in_the_price_counts() -> None:
     assert small is not None
     assert large is not None
     assert large > 3 * small
+
+
+def test_without_the_extra_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lousho_cli.providers.known_prices.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError) as caught:
+        known_prices()
+    assert (caught.value.code, caught.value.hint) == ("LOUSHO_EXTRA_MISSING", "Install it: pip install 'lousho[prices]'")

@@ -15,6 +15,7 @@ from lousho_cli.domain.agent import agent_from
 from lousho_cli.domain.times import ms_between
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import PropagatingToolError, ProviderError, ResumeToolMissingError
+from lousho_cli.executor import session_log
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.aborts import abort_session
 from lousho_cli.executor.agent_executor import AgentExecutor
@@ -24,7 +25,6 @@ from lousho_cli.executor.sub_agents import SubAgent
 from lousho_cli.executor.trimming import trim_session
 from lousho_cli.ports.provider import Answer
 from lousho_cli.ports.sessions import read_session
-from lousho_cli.stores.memory import MemoryClaim
 
 
 def scout(model: Any, tools: Any = (), **options: Any) -> SubAgent:
@@ -415,7 +415,7 @@ async def test_no_snapshot_runs_ahead_of_its_log(bench, monkeypatch) -> None:
     stores, box, ahead = bench.memory(), bench.Box(), []
     store = stores.log_store
     append, save = store.append, store.save_snapshot
-    monkeypatch.setattr(MemoryClaim, "snapshot_due", property(lambda claim: True))
+    monkeypatch.setattr(session_log, "snapshot_due", lambda *_: True)
 
     async def slow_append(claim: Any, batches: Any, *, durable: bool = True) -> None:
         await asyncio.sleep(0)

@@ -29,6 +29,17 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         made.close()
 
 
+@pytest.fixture(params=["file", "sqlite"])
+async def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
+    """A store that survives its process."""
+    if request.param == "file":
+        yield FileStore(tmp_path / ".lousho")
+    else:
+        made = SqliteStore(tmp_path / "lousho.db")
+        yield made
+        made.close()
+
+
 @pytest.fixture
 async def host(store: Any) -> AsyncIterator[HarnessHost]:
     made = create_harness_host({"log": store})

@@ -61,7 +61,7 @@ async def test_an_input_steers_the_turn_that_runs(host: HarnessHost, gated: Any)
     assert (await session.send("2", input_id="b", busy="steer")).operation == "a"
     model.go.set()
     assert (await session.settled("b")).outcome == "completed"
-    assert (await session.settled("a")).text == "Both."
+    assert (await session.settled("a")).text == "One.\n\nBoth."
 
 
 async def test_an_input_for_another_owner_waits_there(store: Any, gated: Any) -> None:

@@ -105,10 +105,20 @@ def _answer_problems(body: Any, at: int, used: list[str]) -> Iterator[str]:
         yield f"{where}: tool_use ids were found without tool_result blocks: {calls}"
     if last and blocks[-1]["type"] == "text" and blocks[-1]["text"] != blocks[-1]["text"].rstrip():
         yield f"{where}: final assistant content cannot end with trailing whitespace"
-    behind = blocks_of(messages[at + 1]) if not last else []
-    going_on = last or (at == len(messages) - 2 and {block["type"] for block in behind} == {"tool_result"})
-    if going_on and calls and body.get("thinking", {}).get("type") == "enabled" and blocks[0]["type"] not in THINKING:
+    if (
+        calls
+        and _begins_what_goes_on(messages, at)
+        and body.get("thinking", {}).get("type") == "enabled"
+        and blocks[0]["type"] not in THINKING
+    ):
         yield f"{where}: expected thinking or redacted_thinking, but found {blocks[0]['type']}"
+
+
+def _begins_what_goes_on(messages: list[Any], at: int) -> bool:
+    """Whether this is the first of the answers that came since somebody said something."""
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    spoken = [place for place in users if {block["type"] for block in blocks_of(messages[place])} != {"tool_result"}]
+    return bool(spoken) and spoken[-1] == at - 1
 
 
 def _server_problems(messages: list[Any]) -> Iterator[str]:

@@ -18,10 +18,10 @@ from lousho_cli.core.transcript import check, repair
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Native, Reasoning, TextPart, ToolCall
 from lousho_cli.errors import ConfigurationError, RangeError
 from lousho_cli.ports.provider import ModelRequest, ToolSpec
-from lousho_cli.providers.anthropic.calls import wire_word
 from lousho_cli.providers.anthropic.provider import AnthropicProvider
 from lousho_cli.providers.anthropic.request import encode_request, endpoint
 from lousho_cli.providers.anthropic.turns import OPENING
+from lousho_cli.providers.wire.calls import wire_word
 from tests.providers import messages_server as m
 from tests.providers.conftest import Wire
 from tests.providers.messages_rules import blocks_of, refusal, thought
@@ -269,14 +269,15 @@ def test_arguments_are_an_object(arguments: str, sends: Any) -> None:
 
 
 def test_ids_and_names_of_other_wires_are_made_valid_and_stay_in_pairs() -> None:
-    ids = ["call|1", "call:1", "fc_1", "", "x" * 200 + "."]
+    ids = ["call|1", "call:1", "fc_1", "", "x" * 200 + ".", "y" * 200]
     calls = tuple(ToolCall(call_id, "files.read" if call_id else "t" * 90) for call_id in ids)
     results = [Message(T, call_id or "none", tool_call_id=call_id) for call_id in ids]
     body = sent(Message(U, "x"), Message(A, tool_calls=calls), *results, Message(A, tool_calls=calls[:1]), results[0])
     blocks = body["messages"][1]["content"]
     assert blocks[2]["id"] == "fc_1"
     assert blocks[0]["id"].startswith("call_1-")
-    assert len({block["id"] for block in blocks}) == 5
+    assert len({block["id"] for block in blocks}) == 6
+    assert all(len(block["id"]) <= 64 for block in blocks)
     assert {block["name"] for block in blocks[:2]} == {wire_word("files.read")}
     assert body["messages"][3]["content"][0]["id"] == blocks[0]["id"] + "_2", "an id that another answer used already"
     assert [block["content"] for block in body["messages"][2]["content"]] == [call_id or "none" for call_id in ids]
@@ -298,6 +299,26 @@ def test_thinking_that_led_to_nothing_is_left_out() -> None:
     assert [x["role"] for x in sent(Message(U, "x"), only, Message(U, "y"))["messages"]] == ["user"]
     kept = sent(Message(U, "x"), Message(A, "a", reasoning=(Reasoning("", "s=="),)), only)["messages"][1]["content"]
     assert kept == [m.thinking("", "s=="), m.said("a")]
+
+
+def test_thinking_is_not_asked_for_within_an_answer_that_began_without_it() -> None:
+    """As where another model called the tool. The server would refuse the request; from the next message on it is asked for again."""
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    call = Message(A, tool_calls=(ToolCall("c", "t"),))
+    signed = Message(A, tool_calls=(ToolCall("c", "t"),), reasoning=(Reasoning("hm", "s=="),))
+    result = Message(T, "r", tool_call_id="c")
+    asked = [
+        (Message(U, "x"),),
+        (Message(U, "x"), signed, result),
+        (Message(U, "x"), signed, result, call, result),
+        (Message(U, "x"), call, result, Message(A, "done"), Message(U, "y")),
+        (Message(U, "x"), call, result, Message(U, "y")),
+    ]
+    for messages in asked:
+        assert sent(*messages, thinking=thinking)["thinking"] == thinking
+    for messages in ((Message(U, "x"), call, result), (Message(U, "x"), call, result, signed, result)):
+        assert "thinking" not in sent(*messages, thinking=thinking)
+    assert sent(Message(U, "x"), call, result, thinking={"type": "adaptive"})["thinking"], "a server that decides by itself demands none"
 
 
 def test_thinking_that_another_wire_signed_is_left_out() -> None:
@@ -434,6 +455,7 @@ others = st.one_of(
 def test_no_transcript_makes_a_request_that_the_server_refuses(messages: list[Message]) -> None:
     whole = repair(messages)[0]
     assert check(whole) is None
-    body = sent(*whole, cache=True)
-    assert body == sent(*copy.deepcopy(whole), cache=True)
+    for extra in ({}, {"thinking": {"type": "enabled", "budget_tokens": 1024}}):
+        body = sent(*whole, cache=True, **extra)
+        assert body == sent(*copy.deepcopy(whole), cache=True, **extra)
     assert all(thought(block)[2] == "s==" or thought(block)[3] == "r==" for block in issued_in(body))

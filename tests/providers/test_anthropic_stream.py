@@ -116,6 +116,28 @@ async def test_thinking_comes_in_pieces_and_goes_out_whole(asks: Any) -> None:
     assert last.message.native is None
 
 
+async def test_signed_thinking_is_told_whole_once_it_ends(asks: Any) -> None:
+    lines = [
+        m.opening(),
+        m.started(0, {"type": "thinking", "thinking": "", "signature": ""}),
+        m.delta(0, "thinking_delta", thinking="Hm"),
+        m.delta(0, "signature_delta", signature="Ep=="),
+        {"type": "content_block_stop", "index": 0},
+        m.started(1, {"type": "redacted_thinking", "data": "q/Zz="}),
+        {"type": "content_block_stop", "index": 1},
+        m.started(2, {"type": "thinking", "thinking": "unsigned"}),
+        {"type": "content_block_stop", "index": 2},
+        m.started(3, m.said("Done")),
+        {"type": "content_block_stop", "index": 3},
+        *m.closing(),
+    ]
+    asks.plays.append(asks.Play([m.events(*lines)]))
+    *deltas, _ = await asks.events(asks.provider())
+    blocks = [delta.block for delta in deltas if isinstance(delta, ReasoningDelta) and delta.block is not None]
+    assert blocks == [Reasoning("Hm", "Ep=="), Reasoning(redacted="q/Zz=")]
+    assert [delta.text for delta in deltas] == ["Hm", "", "", "unsigned", "Done"]
+
+
 async def test_half_characters_are_joined(asks: Any) -> None:
     line = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%b"}}\n\n'
     halves = line % b"a\\ud83e" + line % b"\\udded b\\ud83e"

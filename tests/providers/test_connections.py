@@ -65,6 +65,17 @@ async def test_each_time_limit_is_its_own(wire: Any) -> None:
 # Proxies
 
 
+async def test_a_proxy_that_wants_a_password_is_asked_once(wire: Any) -> None:
+    """With TLS the answer comes to the tunnel that could not be made, without it in place of the server's own."""
+    for address in (FAR, FAR.replace("http:", "https:")):
+        error = await wire.fail(wire.Play([b"who are you"], status=407), base_url=address, proxy=wire.root, api_key_env="")
+        assert (error.category, error.retryable) == ("auth-failure", False)
+        assert "407" in error.detail
+        assert "proxy" in error.hint
+    error = await wire.fail(wire.Play([], status=503), base_url=address, proxy=wire.root, api_key_env="")
+    assert (error.category, error.retryable) == ("overloaded", True)
+
+
 @pytest.mark.parametrize("how", ["said", "HTTP_PROXY", "ALL_PROXY"])
 async def test_a_proxy_is_asked_for_the_server(wire: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = f"http://127.0.0.1:{wire.port}"

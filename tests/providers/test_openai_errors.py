@@ -15,6 +15,7 @@ from lousho_cli.core.retry import retry_transient_errors
 from lousho_cli.errors import ProviderError
 from lousho_cli.ports.provider import ModelRequest, TextDelta
 from lousho_cli.providers.chat.provider import OpenAIProvider
+from lousho_cli.providers.wire import client, reading
 
 JSON = {"content-type": "application/json"}
 KEY = "sk-test-0123456789abcdefghij"
@@ -30,6 +31,41 @@ async def test_case_101_a_stream_that_just_closes_is_a_lost_connection(wire: Any
         error = await wire.fail(wire.Play([wire.sse(wire.chunk({"content": "half"}), done=False)], end=end))
         assert (error.category, error.retryable, error.partial) == ("network", True, True)
         assert "token" not in str(error)
+
+
+async def test_what_stands_in_front_of_an_error_is_told_though_both_come_at_once(wire: Any) -> None:
+    broken = wire.sse(wire.chunk({"content": "a"}), wire.chunk({"content": "b"}), done=False) + b"data: {oh\n\n"
+    wire.plays.append(wire.Play([broken]))
+    streamed = []
+    with pytest.raises(ProviderError):
+        async for event in wire.provider().stream(wire.hello):
+            streamed.append(event)
+    assert streamed == [TextDelta("a"), TextDelta("b")]
+
+
+async def test_an_error_whose_body_does_not_come_is_told_by_its_status(wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_ERROR_BODY_S", 0.05)
+    error = await wire.fail(wire.Play([b"no"], status=401, end="hang"), first_byte_timeout_ms=60_000)
+    assert (error.category, error.retryable, error.detail) == ("auth-failure", False, "the model server answered 401: no")
+
+
+@pytest.mark.parametrize("begins", [b"data: ", b'{"a": "', b"data: {}\n\n: "])
+async def test_an_answer_that_never_ends_does_not_fill_the_memory(wire: Any, begins: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_BYTES", 3 << 20)
+    error = await wire.fail(wire.Play([begins, *[b"x" * (1 << 20)] * 5], end="hang"))
+    assert error.retryable is False
+    assert "longer than 3 MiB" in error.detail
+
+
+@pytest.mark.parametrize("name", ["request-id", "x-request-id"])
+async def test_an_error_names_the_request_as_its_server_does(wire: Any, name: str) -> None:
+    named = {name: "req_011CSHoEeqs5C35K2UUqR7Fy"}
+    failed = await wire.fail(wire.Play([b'{"error": {"message": "no"}}'], status=500, headers=JSON | named))
+    assert failed.detail == "the model server answered 500: no (request req_011CSHoEeqs5C35K2UUqR7Fy)"
+    cut = await wire.fail(wire.Play([wire.sse(wire.chunk({"content": "half"}), done=False)], headers=named))
+    assert cut.detail.endswith("(request req_011CSHoEeqs5C35K2UUqR7Fy)")
+    hostile = await wire.fail(wire.Play([], status=500, headers={name: f"{KEY} <b>"}))
+    assert "(request" not in hostile.detail
 
 
 async def test_a_stream_cut_before_anything_came_is_not_partial(wire: Any) -> None:

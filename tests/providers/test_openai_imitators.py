@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -184,6 +185,35 @@ async def test_mistral_takes_only_call_ids_of_nine_letters(wire: Any) -> None:
     assert [answer["tool_call_id"] for answer in results] == [first, second]
     again, *_ = await sent(wire, calls, result("call_weather"), result("abcDEF123"), dialect="mistral")
     assert again == message, "the same id every time"
+
+
+async def test_openai_gets_ids_and_names_that_it_takes(wire: Any) -> None:
+    """Of another server, whose ids are longer than 40 characters, and of a model that called what is no name."""
+    long_id = "chatcmpl-tool-0123456789abcdef0123456789abcdef"
+    calls = Message(role="assistant", tool_calls=(ToolCall(long_id, "functions.look", "{broken"), ToolCall("call:0", "look")))
+    transcript = (calls, result(long_id), result("call:0"))
+    message, *results = await sent(wire, *transcript)
+    assert [call["id"] for call in message["tool_calls"]] == [long_id, "call:0"]
+    assert message["tool_calls"][0]["function"]["name"] == "functions.look", "a server that knows it by this name"
+    provider = OpenAIProvider("m", api_key_env="")
+    sends = json.loads(provider._wire.encode(ModelRequest(messages=(USER, *transcript)), "m"))["messages"]
+    ids = [call["id"] for call in sends[1]["tool_calls"]]
+    assert all(len(call_id) <= 40 for call_id in ids)
+    assert ids == [results["tool_call_id"] for results in sends[2:]]
+    assert ids[1] == "call:0"
+    function = sends[1]["tool_calls"][0]["function"]
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", function["name"])
+    assert function["arguments"] == "{broken", "which OpenAI takes, and its model knows again"
+
+
+async def test_arguments_that_are_no_object_stop_no_later_request(wire: Any) -> None:
+    """A call that was cut by the limit of an answer. Ollama, vLLM and llama.cpp read the arguments, and refuse the whole request."""
+    cut = ToolCall("a", "look", '{"path": "a", "content": "x')
+    exact = ToolCall("b", "look", '{ "n": 2712345678901234567 }')
+    message, *_ = await sent(wire, Message(role="assistant", tool_calls=(cut, exact)), result("a"), result("b"), dialect="ollama")
+    first, second = (call["function"]["arguments"] for call in message["tool_calls"])
+    assert json.loads(first) == {"INVALID_JSON": cut.arguments}
+    assert second == exact.arguments
 
 
 async def test_mistral_wants_an_answer_between_a_result_and_a_person(wire: Any) -> None:

@@ -97,6 +97,13 @@ async def test_a_user_message_of_several_parts(wire: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize(("texts", "sends"), [(("", "a"), [{"type": "text", "text": "a"}]), (("",), ""), ((), "")])
+async def test_no_empty_part_and_no_empty_list_of_parts_is_sent(wire: Any, texts: tuple[str, ...], sends: Any) -> None:
+    message = Message(role="user", content=tuple(map(TextPart, texts)))
+    await wire.ask(wire.said(), ModelRequest(messages=(message,)))
+    assert wire.seen[0].body["messages"] == [{"role": "user", "content": sends}]
+
+
 async def test_a_lone_surrogate_does_not_stop_a_request(wire: Any) -> None:
     await wire.ask(wire.said(), ModelRequest(messages=(Message(role="user", content="a\ud83db"),)))
     assert wire.seen[0].body["messages"][0]["content"] == "a\ufffdb"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lousho_cli.core.failures import classify
 from lousho_cli.errors import ProviderError
-from lousho_cli.providers.wire.errors import MAX_MESSAGE, error_of, failure_error, refused, stream_error, without_secrets
+from lousho_cli.providers.wire.errors import MAX_MESSAGE, error_of, failure_error, refused, stream_error, with_request_id, without_secrets
 
 NOW = 1_700_000_000_000
 KEY = "s3cr3t/+key==0123456789"
@@ -103,6 +103,24 @@ def test_an_error_event_is_classified_by_its_code_and_not_by_being_one() -> None
     assert (stream_error(code, message, partial=True).category, message) == ("refused", "no")
     code, message = error_of({"type": "error", "code": "something_new", "message": "no"}) or ("", "")
     assert stream_error(code, message, partial=False).retryable is False
+
+
+@pytest.mark.parametrize("at", range(150, 204, 7))
+def test_a_key_that_was_cut_in_two_is_not_told_in_part(at: int) -> None:
+    """Of text that is no message only the beginning is told, and behind it may stand what a server calls the request."""
+    text = "x" * at + KEY + "y" * 300
+    for body in (text.encode(), {"detail": [text]}, {"error": {"message": "no", "metadata": {"raw": text, "provider_name": "Acme"}}}):
+        error = without_secrets(with_request_id(answer(502, body), {"request-id": "req_1"}), (KEY,))
+        assert KEY[:5] not in error.detail
+        assert error.detail.endswith("(request req_1)")
+    told = without_secrets(with_request_id(answer(502, {"error": {"message": "x" * (at + 290) + KEY}}), {"request-id": "req_1"}), (KEY,))
+    assert KEY[:5] not in told.detail
+
+
+def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
+    error = answer(400, {"error": {"type": "invalid_request_error", "message": "Your credit balance is too low to access the API."}})
+    assert (error.category, error.retryable) == ("rate-limit", False)
+    assert "add to it" in error.hint
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -139,6 +140,22 @@ async def test_a_program_may_clean_up_when_it_is_asked_to_end(tmp_path, call, he
     with pytest.raises(CommandFailed, match="aborted"):
         await task
     assert (tmp_path / "cleaned").exists()
+
+
+def test_what_left_the_group_of_a_program_may_hold_its_pipes_longer_than_the_loop_lives(tmp_path, make_call, monkeypatch):
+    complaints = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    leave = "import subprocess, sys; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
+
+    async def run() -> int:
+        return await command(tmp_path, sys.executable, "-c", leave).call({}, make_call().context)
+
+    pid = asyncio.run(run())
+    try:
+        gc.collect()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert complaints == []
 
 
 async def test_what_a_program_leaves_behind_ends_with_it_and_holds_nothing_up(tmp_path, call, helpers):

@@ -106,7 +106,7 @@ def _nothing(face: Face, done: Any) -> int:
 
 
 async def _all(face: Face, order: Any, output: str) -> int:
-    from lousho_cli.app.resuming import resume_all
+    from lousho_cli.app.sweeping import resume_all
     from lousho_cli.cli.render.outlook import say_ahead
     from lousho_cli.cli.render.progress import showing
     from lousho_cli.cli.render.resumed import resumed_all

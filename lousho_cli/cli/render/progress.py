@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lousho_cli.cli.face import Face
+from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.own_stdout import own_stdout
 from lousho_cli.cli.render.logged import saying_what_is_logged
 from lousho_cli.cli.render.usage import Tally
@@ -163,12 +164,20 @@ class RunView:
         self._running.pop((*event.path, event.id), None)
         self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content)}: {event.name}")
 
+    def asked(self, event: e.ApprovalRequested) -> None:
+        """A call asks and goes on: whoever sits here has to hear of it. What a run stopped for is told at its end."""
+        ask = event.approval
+        if ask.step is not None and ask.question is not None:
+            tool = "/".join((*ask.path, ask.tool_name))
+            self._note(f"{tool} asks: {one_line(ask.question.text)}; from another terminal: lousho answer {ask.id}")
+
     def retry(self, event: e.ProviderRetry) -> None:
         self._end_line()
         what = _FAILED.get(event.category, "the model call failed")
         how = "going on with the answer" if event.continued else "asking again"
         of = f" of {event.limit}" if event.limit is not None else ""
-        self._note(f"{_whose(event)}{what}: {event.error}; {how} in {event.wait_ms / 1000:.3g} s (retry {event.count}{of})")
+        when = f"in {event.wait_ms / 1000:.3g} s" if event.wait_ms else "at once"
+        self._note(f"{_whose(event)}{what}: {event.error}; {how} {when} (retry {event.count}{of})")
 
     def run_done(self, event: e.RunDone) -> None:
         if not event.path:
@@ -233,6 +242,7 @@ _SHOWN: dict[str, Any] = {
     "tool.resume": RunView.tool_start,
     "tool.done": RunView.tool_done,
     "tool.error": RunView.tool_error,
+    "approval.requested": RunView.asked,
     "provider.retry": RunView.retry,
     "run.done": RunView.run_done,
 }

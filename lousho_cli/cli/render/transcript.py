@@ -49,7 +49,7 @@ def _head(out: Output, shown: Any) -> None:
     if shown.error:
         rows.append(("error", shown.error))
     if shown.parent:
-        rows.append(("parent", f"{shown.parent}, step {shown.parent_step}"))
+        rows.append(("parent", shown.parent if shown.parent_step is None else f"{shown.parent}, step {shown.parent_step}"))
     if shown.waits_for:
         rows.append(("waits for", f"{shown.waits_for.tool} ({shown.waits_for.id})"))
     if shown.pending_calls:

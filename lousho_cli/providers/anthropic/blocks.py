@@ -11,9 +11,9 @@ from typing import Any
 
 from lousho_cli.domain.messages import Reasoning
 from lousho_cli.domain.plain import json_text, plain
-from lousho_cli.providers.anthropic.calls import wire_input
 from lousho_cli.providers.anthropic.native import Block
 from lousho_cli.providers.anthropic.turns import thinking_block
+from lousho_cli.providers.wire.calls import argument_object
 from lousho_cli.providers.wire.surrogates import Joiner, whole
 
 _TALK = frozenset({"text", "thinking", "redacted_thinking"})
@@ -40,16 +40,23 @@ class Part:
             self.text.append(text)
         return text
 
+    def takes(self, piece: str) -> None:
+        """Takes a piece of the text of its input."""
+        if piece := self.joiner.push(piece):
+            self.input.append(piece)
+
     @property
     def whole_text(self) -> str:
-        return "".join(self.text)
+        if len(self.text) > 1:
+            self.text = ["".join(self.text)]  # in one piece from now on, however often it is asked for
+        return self.text[0] if self.text else ""
 
     @property
     def arguments(self) -> str:
         """The text of its input: what was streamed, else what it began with."""
         text = "".join(self.input)
         if text.strip():
-            return whole(text)
+            return text
         given = self.start.get("input")
         given = whole(given) if isinstance(given, str) else json_text(given)[0] if given else ""
         return given if given.strip() else "{}"
@@ -98,7 +105,7 @@ def wire_block(part: Part) -> Block | None:
 
 def _text_block(part: Part) -> Block | None:
     text = part.whole_text
-    if not text.strip():
+    if not text or text.isspace():
         return None
     cited = [*(part.start.get("citations") or ()), *part.citations]
     return {"type": "text", "text": text} | ({"citations": plain(cited)[0]} if cited else {})
@@ -116,7 +123,7 @@ def _unknown_block(part: Part) -> Block:
     for key, pieces in part.more.items():
         block[key] = whole(_text(block, key) + "".join(pieces))
     if "input" in block or part.input:
-        block["input"] = wire_input(part.arguments)
+        block["input"] = argument_object(part.arguments)
     return block
 
 

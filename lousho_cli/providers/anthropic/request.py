@@ -16,8 +16,9 @@ import msgspec
 from lousho_cli.ports.provider import ModelRequest, ToolSpec
 from lousho_cli.providers.anthropic.native import Block
 from lousho_cli.providers.anthropic.parts import text_block
-from lousho_cli.providers.anthropic.turns import Turn, turns_of
-from lousho_cli.providers.wire.surrogates import whole
+from lousho_cli.providers.anthropic.turns import Turn, may_think, turns_of
+from lousho_cli.providers.wire.asked import asked
+from lousho_cli.providers.wire.surrogates import mended
 
 RESERVED = frozenset({"model", "messages", "system", "max_tokens", "stream"})
 """Keys of the body that the run itself fills in."""
@@ -56,10 +57,13 @@ def encode_request(request: ModelRequest, model: str, extra_body: Mapping[str, A
     system = [text_block(message.text) for message in request.messages if message.role == "system" and message.text.strip()]
     tools = [*map(wire_tool, request.tools), *extra_body.get("tools", ())]
     turns = turns_of(request.messages)
-    if prompt_cache:
+    extra_body = {**extra_body, **asked(request, "thinking")}
+    if prompt_cache if request.prompt_cache is None else request.prompt_cache:
         _mark(system, tools, turns)
     body: dict[str, Any] = {"model": model, "max_tokens": max_tokens, **extra_body, "stream": True}
     body.pop("tools", None)
+    if _thinks(extra_body) and not may_think(turns):
+        del body["thinking"]
     if tools:
         body["tools"] = tools
     if system:
@@ -68,7 +72,13 @@ def encode_request(request: ModelRequest, model: str, extra_body: Mapping[str, A
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_mended(body))
+        return msgspec.json.encode(mended(body))
+
+
+def _thinks(extra_body: Mapping[str, Any]) -> bool:
+    """Whether thinking is on: a server then demands it of the model's last answer. One that decides by itself does not."""
+    thinking = extra_body.get("thinking")
+    return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
 
 
 def wire_tool(tool: ToolSpec) -> dict[str, Any]:
@@ -89,12 +99,3 @@ def _mark(system: list[Block], tools: list[Block], turns: Sequence[Turn]) -> Non
     for turn in [turn for turn in turns if turn.role == "user"][-2:]:
         blocks = turn.said or turn.results
         blocks[-1] = blocks[-1] | {"cache_control": _MARK}
-
-
-def _mended(value: Any) -> Any:
-    """The value with each lone surrogate in its text replaced."""
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, Mapping):
-        return {whole(str(key)): _mended(item) for key, item in value.items()}
-    return [_mended(item) for item in value] if isinstance(value, list | tuple) else value

@@ -15,6 +15,7 @@ from lousho_cli.ports.provider import Answer, ReasoningDelta, TextDelta
 from lousho_cli.providers.anthropic.blocks import Part, Parts, wire_block
 from lousho_cli.providers.anthropic.native import Block, pack
 from lousho_cli.providers.anthropic.usage import Counts
+from lousho_cli.providers.wire.calls import unique_id
 from lousho_cli.providers.wire.errors import cut_error, error_of, malformed_error, stream_error
 from lousho_cli.providers.wire.surrogates import whole
 
@@ -50,7 +51,7 @@ class MessagesBuilder:
         self._ended = False
         self._events: dict[str, Callable[[Event], Iterator[Delta]]] = {
             "content_block_start": self._start,
-            "content_block_stop": _nothing,
+            "content_block_stop": self._stop,
             "ping": _nothing,
             "message_start": self._message_start,
             "message_delta": self._message_delta,
@@ -154,6 +155,14 @@ class MessagesBuilder:
             return iter((TextDelta(text) if part.kind == "text" else ReasoningDelta(text),))
         return _NOTHING
 
+    def _stop(self, value: Event) -> Iterator[Delta]:
+        """A block ends; one of thinking that is signed is told whole."""
+        part = self._parts.known(value.get("index"))
+        if part is None or part.kind not in _THINKING:
+            return _NOTHING
+        block = part.reasoning
+        return iter((ReasoningDelta("", block),)) if block.signature or block.redacted else _NOTHING
+
     def _text(self, index: Any, delta: Event) -> Iterator[Delta]:
         text = self._parts.at(index, "text").said(delta.get("text"))
         return iter((TextDelta(text),)) if text else _NOTHING
@@ -165,7 +174,7 @@ class MessagesBuilder:
     def _input(self, index: Any, delta: Event) -> Iterator[Delta]:
         piece = delta.get("partial_json")
         if isinstance(piece, str):
-            self._parts.taking_input(index).input.append(piece)
+            self._parts.taking_input(index).takes(piece)
         return _NOTHING
 
     def _signature(self, index: Any, delta: Event) -> Iterator[Delta]:
@@ -220,10 +229,7 @@ class MessagesBuilder:
             if not name or not isinstance(name, str):
                 raise malformed_error("a tool call without a name", partial=True)
             wanted = whole(wanted) if wanted and isinstance(wanted, str) else f"toolu_{self._new_id()}"
-            call_id, number = wanted, 1
-            while call_id in calls:
-                number += 1
-                call_id = f"{wanted}_{number}"
+            call_id = unique_id(wanted, calls)
             calls[call_id] = ToolCall(call_id, whole(name), part.arguments)
         return tuple(calls.values())
 

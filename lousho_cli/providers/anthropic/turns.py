@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from lousho_cli.domain.messages import Message, Reasoning
-from lousho_cli.providers.anthropic.calls import CallIds, wire_input, wire_name
+from lousho_cli.providers.anthropic.calls import CallIds
 from lousho_cli.providers.anthropic.native import WIRE, Block, unpack
 from lousho_cli.providers.anthropic.parts import content_blocks, result_block, text_block
+from lousho_cli.providers.wire.calls import argument_object, wire_word
 
 OPENING = "Go on."
 """What a user is taken to have said where a transcript does not begin with a user's turn."""
@@ -56,7 +57,7 @@ def turns_of(messages: Iterable[Message]) -> list[Turn]:
 def answer_blocks(message: Message, ids: CallIds) -> list[Block]:
     """An answer as blocks: as the server wrote it where that was kept, else thinking, text, calls."""
     calls = [
-        {"type": "tool_use", "id": ids.of(call.id), "name": wire_name(call.name), "input": wire_input(call.arguments)}
+        {"type": "tool_use", "id": ids.of(call.id), "name": wire_word(call.name), "input": argument_object(call.arguments)}
         for call in message.tool_calls
     ]
     native = unpack(message)
@@ -76,6 +77,21 @@ def thinking_block(thought: Reasoning) -> Block | None:
     if thought.signature:
         return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
     return None
+
+
+def may_think(turns: Sequence[Turn]) -> bool:
+    """Whether thinking may be asked for: not while the model is using tools in an answer that began without it.
+
+    Such an answer is of another model or of a time when thinking was off. Until the user says something, results and
+    what follows them belong to the answer that asked for them.
+    """
+    first: Turn | None = None
+    for turn in reversed(turns):
+        if turn.role == "user" and turn.said:
+            break
+        if turn.role == "assistant":
+            first = turn
+    return first is None or first.said[0]["type"] in _THINKING
 
 
 def _leave_out_halves(turns: Sequence[Turn]) -> None:

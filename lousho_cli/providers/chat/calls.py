@@ -13,18 +13,20 @@ from typing import Any
 
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.providers.chat.extras import signatures_in
-from lousho_cli.providers.wire.surrogates import whole
+from lousho_cli.providers.wire.calls import argument_text, unique_id
+from lousho_cli.providers.wire.surrogates import Joiner, whole
 
 
 class _Call:
     """A call so far. ``batch`` is the number of the delta list that last added to it."""
 
-    __slots__ = ("batch", "extra", "id", "index", "name", "pieces")
+    __slots__ = ("batch", "extra", "id", "index", "joiner", "name", "pieces")
 
     def __init__(self, index: int | None, call_id: str, batch: int) -> None:
         self.index, self.id, self.batch = index, call_id, batch
         self.name = ""
         self.extra: dict[str, Any] = {}
+        self.joiner = Joiner()
         self.pieces: list[str] = []
 
     @property
@@ -65,7 +67,7 @@ class CallFragments:
         function = function if isinstance(function, Mapping) else {}
         name = str(function.get("name") or "")
         call_id = str(fragment.get("id") or "")
-        arguments = _argument_text(function.get("arguments"))
+        arguments = argument_text(function.get("arguments"))
         index = fragment.get("index")
         index = index if isinstance(index, int) else None
         call = self._owner(index, call_id, name)
@@ -80,7 +82,7 @@ class CallFragments:
         call.id = call.id or call_id
         if name and name != call.name:
             call.name += name
-        if arguments:
+        if arguments := call.joiner.push(arguments):
             call.pieces.append(arguments)
         if "extra_content" in fragment:
             call.extra |= signatures_in(fragment["extra_content"])
@@ -110,26 +112,12 @@ class CallFragments:
         for call in self._calls:
             if not call.name:
                 raise ValueError("a tool call without a name")
-            call_id = _unique(whole(call.id) or f"call_{new_id()}", taken)
+            call_id = unique_id(whole(call.id) or f"call_{new_id()}", taken)
             taken.add(call_id)
-            arguments = whole(call.arguments)
+            arguments = call.arguments
             calls.append(ToolCall(id=call_id, name=whole(call.name), arguments=arguments if arguments.strip() else "{}"))
         return tuple(calls)
 
     def extras(self) -> tuple[dict[str, Any], ...]:
         """What each call had besides, to be sent back; nothing where none had anything."""
         return tuple(call.extra for call in self._calls) if any(call.extra for call in self._calls) else ()
-
-
-def _unique(call_id: str, taken: set[str]) -> str:
-    candidate, number = call_id, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{call_id}_{number}"
-    return candidate
-
-
-def _argument_text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

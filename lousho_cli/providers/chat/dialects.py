@@ -19,7 +19,8 @@ class Dialect(msgspec.Struct, frozen=True):
     its own goes back, in the field it came in. thinks_with_tools: reasoning must go back when there are tools, every
     time, and must not when there are none. stream_options: whether it takes that field. short_ids: it takes only call
     ids of nine letters and digits. answers_results: it wants an answer between a tool's result and a person's message.
-    signed_calls: some of its models refuse calls without a signature.
+    signed_calls: some of its models refuse calls without a signature. checks_calls: it looks at the ids and names of
+    calls and not at their arguments; others read the arguments, and refuse what is no object.
     """
 
     host: str = ""
@@ -30,11 +31,12 @@ class Dialect(msgspec.Struct, frozen=True):
     short_ids: bool = False
     answers_results: bool = False
     signed_calls: bool = False
+    checks_calls: bool = False
 
 
 PLAIN = Dialect()
 DIALECTS = {
-    "openai": Dialect("api.openai.com", reasoning="none", echo=False),
+    "openai": Dialect("api.openai.com", reasoning="none", echo=False, checks_calls=True),
     "ollama": Dialect("ollama.com", reasoning="reasoning"),
     "openrouter": Dialect("openrouter.ai", reasoning="reasoning"),
     "groq": Dialect("api.groq.com", reasoning="none", echo=False),  # refuses the one name always, the other from most models

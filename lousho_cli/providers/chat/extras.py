@@ -13,6 +13,7 @@ import msgspec
 
 from lousho_cli.domain.messages import Message, Native
 from lousho_cli.domain.plain import json_text
+from lousho_cli.providers.wire.surrogates import inner_whole
 
 THINKING = "thinking"
 """The name for reasoning that came as a part of the content."""
@@ -67,7 +68,7 @@ class Details:
             if isinstance(piece, dict):
                 shown += [piece[name] for name in ("text", "summary") if isinstance(piece.get(name), str)]
                 self._add(piece)
-        return "".join(shown)
+        return inner_whole("".join(shown))
 
     def _add(self, piece: dict[str, Any]) -> None:
         last = self._details[-1] if self._details else {}

@@ -20,6 +20,8 @@ from lousho_cli.domain.messages import FilePart, ImagePart, Message, Part, TextP
 from lousho_cli.ports.provider import ModelRequest, ToolSpec
 from lousho_cli.providers.chat.dialects import PLAIN, Dialect
 from lousho_cli.providers.chat.extras import THINKING, Extras, extras_of
+from lousho_cli.providers.wire.asked import asked
+from lousho_cli.providers.wire.calls import argument_object, wire_word
 from lousho_cli.providers.wire.surrogates import whole
 
 RESERVED = frozenset({"model", "messages", "tools", "stream", "stream_options"})
@@ -35,6 +37,7 @@ UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 """What Gemini takes for the signature of a call that it did not make itself."""
 
 _SIGNING = re.compile(r"gemini-([3-9]|[1-9][0-9])")
+_LONGEST_ID = 40  # of OpenAI
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 
 
@@ -82,7 +85,7 @@ def encode_request(request: ModelRequest, model: str, form: Form) -> bytes:
     body: dict[str, Any] = {"model": model, "messages": messages}
     if request.tools:
         body["tools"] = [wire_tool(tool) for tool in request.tools]
-    body |= {**form.extra_body, "stream": True}
+    body |= {**form.extra_body, **asked(request, "reasoning_effort"), "stream": True}
     if form.dialect.stream_options:
         body["stream_options"] = {"include_usage": True}
     try:
@@ -102,7 +105,8 @@ def wire_message(message: Message, form: Form) -> dict[str, Any] | None:
     if message.role == "assistant":
         return _wire_answer(message, form)
     if message.role == "user" and not isinstance(message.content, str):
-        return {"role": "user", "content": [_wire_part(part) for part in message.content]}
+        parts = [_wire_part(part) for part in message.content if not isinstance(part, TextPart) or part.text]
+        return {"role": "user", "content": parts or ""}
     return {"role": message.role, "content": message.text}
 
 
@@ -121,7 +125,12 @@ def _wire_answer(message: Message, form: Form) -> dict[str, Any] | None:
 
 
 def _wire_call(call: ToolCall, extra: dict[str, Any] | None, form: Form) -> dict[str, Any]:
-    wire = {"id": _call_id(call.id, form), "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    checked = form.dialect.checks_calls
+    function = {
+        "name": wire_word(call.name) if checked else call.name,
+        "arguments": call.arguments if checked else msgspec.json.encode(argument_object(call.arguments)).decode(),
+    }
+    wire = {"id": _call_id(call.id, form), "type": "function", "function": function}
     return {**wire, "extra_content": extra} if extra else wire
 
 
@@ -143,7 +152,9 @@ def _reasoning(message: Message, extras: Extras, form: Form) -> dict[str, Any]:
 
 
 def _call_id(call_id: str, form: Form) -> str:
-    """The id, or where the server takes only nine letters and digits, such an id in its place, always the same."""
+    """The id, or where the server does not take it as it is, another in its place, always the same."""
+    if form.dialect.checks_calls and len(call_id) > _LONGEST_ID:
+        return wire_word(call_id, _LONGEST_ID)
     if not form.dialect.short_ids or _SHORT_ID.fullmatch(call_id):
         return call_id
     return sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]

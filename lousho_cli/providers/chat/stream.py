@@ -18,7 +18,7 @@ from lousho_cli.providers.chat.dialects import PLAIN, Dialect
 from lousho_cli.providers.chat.extras import THINKING, Details, Extras, kept, signatures_in
 from lousho_cli.providers.chat.usage import usage_of
 from lousho_cli.providers.wire.errors import cut_error, error_of, malformed_error, stream_error
-from lousho_cli.providers.wire.surrogates import Joiner
+from lousho_cli.providers.wire.surrogates import Joiner, inner_whole
 
 _FINISH = {
     "stop": "stop",
@@ -197,10 +197,12 @@ def _pieces(delta: dict[str, Any]) -> tuple[str, str, str]:
         thought = field = ""
     if isinstance(content, list):
         inside = _part_text(content, "thinking")
-        return _part_text(content, "text"), thought + inside, field or (THINKING if inside else "")
+        return _part_text(content, "text"), inner_whole(thought + inside), field or (THINKING if inside else "")
     text = content if isinstance(content, str) else ""
     refusal = delta.get("refusal")
-    return text + (refusal if isinstance(refusal, str) else ""), thought, field
+    if isinstance(refusal, str) and refusal:
+        text = inner_whole(text + refusal)
+    return text, thought, field
 
 
 def _part_text(parts: list[Any], kind: str) -> str:
@@ -210,4 +212,4 @@ def _part_text(parts: list[Any], kind: str) -> str:
         if isinstance(part, dict) and part.get("type") == kind:
             value = part.get(kind)
             texts.append(_part_text(value, "text") if isinstance(value, list) else str(value or ""))
-    return "".join(texts)
+    return inner_whole("".join(texts))

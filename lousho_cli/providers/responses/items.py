@@ -8,12 +8,12 @@ belong to, else to a new one; what is told later and whole counts before what wa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lousho_cli.ports.provider import ReasoningDelta, TextDelta
-from lousho_cli.providers.wire.surrogates import Joiner, whole
+from lousho_cli.providers.wire.calls import argument_text
+from lousho_cli.providers.wire.surrogates import Joiner
 
 Delta = TextDelta | ReasoningDelta
 
@@ -60,8 +60,8 @@ class Text:
 
     def settle(self, text: str) -> str:
         """Takes the whole text, and gives the end of it that was not streamed. A blank one says nothing."""
-        text, streamed = whole(text), str(self)
-        kept = streamed if not text.strip() else text
+        text, streamed = Joiner().push(text), str(self)
+        kept = streamed if not text or text.isspace() else text
         self._pieces = [kept]  # in one piece from now on, however often it is told
         if kept == streamed:
             return ""
@@ -262,7 +262,3 @@ def _entry(part: Part, text: str) -> dict[str, Any]:
 
 def item_id(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def argument_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -10,7 +10,6 @@ import msgspec
 
 from lousho_cli.domain.messages import Native
 from lousho_cli.providers.responses.items import CALL, MESSAGE, REASONING
-from lousho_cli.providers.responses.request import WIRE
 from lousho_cli.providers.wire.surrogates import whole
 
 _CALL_FIELDS = {"call_id", "name", "arguments"}
@@ -20,8 +19,8 @@ _PLAIN = {
 }
 
 
-def native_of(output: Iterable[dict[str, Any]]) -> Native | None:
-    """The items that are sent back; None when the message's own fields say all that they say.
+def native_of(output: Iterable[dict[str, Any]], wire: str) -> Native | None:
+    """The items that are sent back under the name ``wire``; None when the message's own fields say all that they say.
 
     Reasoning goes back only where the server can read it without having stored it, and never without the item it
     led to. The calls' own fields are left out: they stand in the message.
@@ -35,7 +34,7 @@ def native_of(output: Iterable[dict[str, Any]]) -> Native | None:
     if any(item["type"] == REASONING and item not in kept for item in items):
         # By its id a server knows that an item came of reasoning, and would miss it.
         kept = [_without(item, {"id"}) if item["type"] in _PLAIN else item for item in kept]
-    return Native(WIRE, _text([_without(item, _CALL_FIELDS) if item["type"] == CALL else item for item in kept]))
+    return Native(wire, _text([_without(item, _CALL_FIELDS) if item["type"] == CALL else item for item in kept]))
 
 
 def _may_go_back(item: dict[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Unpack
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,15 +20,16 @@ SERVER = Server("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"
 
 
 class ResponsesWire(msgspec.Struct, frozen=True):
-    """The Responses wire. ``extra_body`` is checked."""
+    """The Responses wire, as one server takes it. ``extra_body`` is checked; ``wire``: the name its own items are kept under."""
 
     extra_body: dict[str, Any]
+    wire: str = WIRE
 
     def encode(self, request: ModelRequest, model: str) -> bytes:
-        return encode_request(request, model, self.extra_body)
+        return encode_request(request, model, self.extra_body, self.wire)
 
     def builder(self, model: str, new_id: Callable[[], str]) -> ResponsesBuilder:
-        return ResponsesBuilder(model, new_id)
+        return ResponsesBuilder(model, new_id, self.wire)
 
 
 class OpenAIResponsesProvider(WireProvider):
@@ -44,7 +46,7 @@ class OpenAIResponsesProvider(WireProvider):
         RangeError: a time limit below 1.
     """
 
-    name = WIRE
+    name = "openai-responses"
 
     def __init__(self, model: str | None = None, **options: Unpack[Options]) -> None:
         settings = settings_from(SERVER, options)
@@ -53,7 +55,8 @@ class OpenAIResponsesProvider(WireProvider):
             if value is not None and not (isinstance(value, list) and all(isinstance(entry, kind) for entry in value)):
                 field = f"provider.extra_body.{name}"
                 raise ConfigurationError(f"{field} must be a list of {what}", field=field)
-        super().__init__(model, settings, ResponsesWire(settings.extra_body), options.get("clock"))
+        wire = f"{WIRE}:{urlsplit(settings.url).hostname}"
+        super().__init__(model, settings, ResponsesWire(settings.extra_body, wire), options.get("clock"))
 
     async def _refusal(self, reply: Reply) -> ProviderError:
         error = await super()._refusal(reply)

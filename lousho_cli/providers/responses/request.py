@@ -18,9 +18,12 @@ import msgspec
 
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Part, TextPart, ToolCall
 from lousho_cli.ports.provider import ModelRequest, ToolSpec
-from lousho_cli.providers.wire.surrogates import whole
+from lousho_cli.providers.wire.asked import asked
+from lousho_cli.providers.wire.calls import LONGEST_WORD, wire_word
+from lousho_cli.providers.wire.surrogates import mended
 
-WIRE = "openai-responses"
+WIRE = "responses"
+"""Begins the name under which a server's own items are kept; behind it stands the host, as no other server can read them."""
 
 RESERVED = frozenset({"model", "input", "stream", "store", "background", "conversation", "previous_response_id"})
 """Keys of the body that the run itself fills in, or that would leave the transcript to the server."""
@@ -29,8 +32,6 @@ ENCRYPTED_REASONING = ["reasoning.encrypted_content"]
 
 _NEVER_REASONS = re.compile(r"(^|/)(gpt-[34]|chatgpt-|gpt-5(\.[0-9]+)?-chat)")
 """Models that are older than encrypted reasoning. A server refuses to be asked for it where there is none."""
-
-_LONGEST_ID = 64
 
 Item = dict[str, Any] | msgspec.Raw
 
@@ -44,9 +45,12 @@ def endpoint(base_url: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def encode_request(request: ModelRequest, model: str, extra_body: Mapping[str, Any]) -> bytes:
-    """The body. ``tools`` of ``extra_body`` go behind the request's own, ``include`` of it in place of what is asked for by default."""
-    extra = dict(extra_body)
+def encode_request(request: ModelRequest, model: str, extra_body: Mapping[str, Any], wire: str = WIRE) -> bytes:
+    """The body. ``wire``: the name of the answers whose own items go back.
+
+    ``tools`` of ``extra_body`` go behind the request's own, ``include`` of it in place of what is asked for by default.
+    """
+    extra = {**extra_body, **asked(request, "reasoning")}
     tools = [*map(wire_tool, request.tools), *(extra.pop("tools", None) or ())]
     include = extra.pop("include", None if _NEVER_REASONS.search(model) else ENCRYPTED_REASONING)
     body: dict[str, Any] = {"model": model, **extra, "store": False, "stream": True}
@@ -54,11 +58,11 @@ def encode_request(request: ModelRequest, model: str, extra_body: Mapping[str, A
         body["include"] = include
     if tools:
         body["tools"] = tools
-    body["input"] = [item for message in request.messages for item in wire_items(message)]
+    body["input"] = [item for message in request.messages for item in wire_items(message, wire)]
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_mended(body))
+        return msgspec.json.encode(mended(body))
 
 
 def wire_tool(tool: ToolSpec) -> dict[str, Any]:
@@ -66,18 +70,18 @@ def wire_tool(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": tool.schema, "strict": False}
 
 
-def wire_items(message: Message) -> Iterator[Item]:
+def wire_items(message: Message, wire: str = WIRE) -> Iterator[Item]:
     """The items of one message; none for one that says nothing, which servers refuse."""
     if message.role == "tool":
         yield {"type": "function_call_output", "call_id": _call_id(message.tool_call_id or ""), "output": message.text}
     elif message.role == "assistant":
-        yield from _answer_items(message)
+        yield from _answer_items(message, wire)
     elif content := _wire_content(message):
         yield {"type": "message", "role": message.role, "content": content}
 
 
-def _answer_items(message: Message) -> Iterator[Item]:
-    native = _native_items(message)
+def _answer_items(message: Message, wire: str) -> Iterator[Item]:
+    native = _native_items(message, wire)
     if native is not None:
         yield from native
         return
@@ -87,9 +91,9 @@ def _answer_items(message: Message) -> Iterator[Item]:
         yield {"type": "function_call", **_call_fields(call)}
 
 
-def _native_items(message: Message) -> list[Item] | None:
+def _native_items(message: Message, wire: str) -> list[Item] | None:
     """The items as the server wrote them, with the calls as they are now; None where there are none that fit."""
-    if message.native is None or message.native.wire != WIRE:
+    if message.native is None or message.native.wire != wire:
         return None
     try:
         raws = msgspec.json.decode(message.native.content, type=list[msgspec.Raw])
@@ -110,12 +114,12 @@ class _Kind(msgspec.Struct):
 
 
 def _call_fields(call: ToolCall) -> dict[str, str]:
-    return {"call_id": _call_id(call.id), "name": call.name, "arguments": call.arguments}
+    return {"call_id": _call_id(call.id), "name": wire_word(call.name), "arguments": call.arguments}
 
 
 def _call_id(call_id: str) -> str:
     """An id that the wire takes: one of another wire may be too long, and is shortened to the same one each time."""
-    if len(call_id) <= _LONGEST_ID:
+    if len(call_id) <= LONGEST_WORD:
         return call_id
     return f"call_{hashlib.sha256(call_id.encode('utf-8', 'replace')).hexdigest()[:40]}"
 
@@ -143,12 +147,3 @@ def _image_address(part: ImagePart) -> str:
 
 def _data_address(part: FilePart) -> str:
     return f"data:{part.mime_type};base64,{part.data}"
-
-
-def _mended(value: Any) -> Any:
-    """The same with whole characters only."""
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, dict):
-        return {_mended(key): _mended(entry) for key, entry in value.items()}
-    return [_mended(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -25,10 +25,11 @@ from lousho_cli.providers.responses.items import (
     Items,
     Part,
     Text,
-    argument_text,
     item_id,
 )
 from lousho_cli.providers.responses.native import native_of
+from lousho_cli.providers.responses.request import WIRE
+from lousho_cli.providers.wire.calls import argument_text, unique_id
 from lousho_cli.providers.wire.errors import cut_error, error_of, malformed_error, stream_error
 from lousho_cli.providers.wire.surrogates import whole
 
@@ -38,12 +39,14 @@ _NO_DELTAS: Iterator[Delta] = iter(())  # used up from the start, so that one se
 class ResponsesBuilder:
     """Events in, deltas out, and the answer at the end.
 
-    model: the name to report when the server tells none. new_id: for calls that came without an id.
+    model: the name to report when the server tells none. new_id: for calls that came without an id. wire: the name
+    under which what only this server understands is kept.
     """
 
-    def __init__(self, model: str, new_id: Callable[[], str]) -> None:
+    def __init__(self, model: str, new_id: Callable[[], str], wire: str = WIRE) -> None:
         self._model = model
         self._new_id = new_id
+        self._wire = wire
         self._items = Items()
         self._texts: dict[tuple[Any, ...], Text] = {}  # where the deltas of an event go, by how it names its place
         self._usage: CallUsage | None = None
@@ -200,7 +203,7 @@ class ResponsesBuilder:
                 for text in item.texts(SUMMARY_TEXT, REASONING_TEXT)
                 if text
             ),
-            native=native_of(item.whole() for item in self._items),
+            native=native_of((item.whole() for item in self._items), self._wire),
         )
         finish = self._finish
         if calls:  # one of an answer that was cut short may be cut as well, and only "length" keeps it from being run
@@ -218,7 +221,7 @@ class ResponsesBuilder:
             if not isinstance(name, str) or not name:
                 raise malformed_error("a tool call without a name", partial=True)
             given = item_id(item.told.get("call_id"))
-            call_id = _unique(whole(given) if given else f"call_{self._new_id()}", taken)
+            call_id = unique_id(whole(given) if given else f"call_{self._new_id()}", taken)
             taken.add(call_id)
             arguments = str(item.arguments)
             calls.append(ToolCall(id=call_id, name=whole(name), arguments=arguments if arguments.strip() else "{}"))
@@ -282,14 +285,6 @@ def _usage_of(usage: Any) -> CallUsage | None:
 def _count(source: Any, key: str) -> int | None:
     value = source.get(key) if isinstance(source, Mapping) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _unique(call_id: str, taken: set[str]) -> str:
-    candidate, number = call_id, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{call_id}_{number}"
-    return candidate
 
 
 def _index(event: Mapping[str, Any], key: str = "output_index") -> int | None:

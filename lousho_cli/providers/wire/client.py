@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import httpx
 
 _ERROR_BODY_LIMIT = 65_536
+_ERROR_BODY_S = 5.0  # the status says enough, should its body not come
 
 
 class TimeLimits(msgspec.Struct, frozen=True):
@@ -84,13 +85,13 @@ class Reply:
 
         body = b""
         try:
-            async with asyncio.timeout_at(self._first_byte_by):
+            async with asyncio.timeout(_ERROR_BODY_S):
                 async for piece in self._response.aiter_bytes():
                     body += piece
                     if len(body) >= _ERROR_BODY_LIMIT:
                         break
         except (TimeoutError, httpx.HTTPError):
-            return body  # the status says enough
+            return body
         return body
 
 

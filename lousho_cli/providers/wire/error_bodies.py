@@ -90,8 +90,13 @@ def _wrong_fields(items: Any) -> str:
         if isinstance(item, dict) and isinstance(item.get("msg"), str):
             place = item.get("loc")
             told.append((".".join(map(str, place)) + ": " if isinstance(place, list) else "") + item["msg"])
-    return "; ".join(told) or json.dumps(items, ensure_ascii=False)[:_TOLD]
+    return "; ".join(told) or _beginning(json.dumps(items, ensure_ascii=False))
 
 
 def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:_TOLD] if text.strip() else ""
+    return _beginning(text.strip().splitlines()[0]) if text.strip() else ""
+
+
+def _beginning(text: str) -> str:
+    """As much as is told. The mark behind it says that it was cut: a key may have been, too."""
+    return text if len(text) <= _TOLD else text[: _TOLD - 1] + "…"

@@ -7,11 +7,12 @@ anything that looks like a key.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from lousho_cli.core.failures import Failure, classify
+from lousho_cli.core.failures import OUT_OF_QUOTA, Failure, classify
 from lousho_cli.core.redaction import without_keys
 from lousho_cli.core.retry_after import parse_retry_after, rate_limit_reset, wait_in_body
 from lousho_cli.errors import ProviderError
@@ -24,6 +25,9 @@ __all__ = ["body_message", "error_of"]
 
 MAX_MESSAGE = 500
 
+_WHO_ASKS = 407  # what a proxy says, and no server behind it
+_PROXY_HINT = "Check the proxy, and its user and password."
+_USED_UP = "What the account may use is used up: add to it, then resume."
 _HINTS = {
     "rate-limit": "Wait, or ask for a higher limit.",
     "overloaded": "Try again later.",
@@ -38,7 +42,7 @@ _HINTS = {
 
 def failure_error(failure: Failure, detail: str, *, retry_after_ms: int | None = None, partial: bool = False) -> ProviderError:
     """The error of a known kind of failure; its hint names the wait a server asked for."""
-    hint = _HINTS.get(failure.category, "")
+    hint = _HINTS.get(failure.category, "") if failure != OUT_OF_QUOTA else _USED_UP
     if retry_after_ms is not None and failure.retryable:
         hint = f"The server asks to wait {retry_after_ms / 1000:g} s."
     detail = shortened(without_keys(detail))
@@ -63,7 +67,10 @@ def refused(status: int, headers: Mapping[str, str], body: bytes, now_ms: int) -
         wait = wait_in_body(body_value(body), now_ms)
     if wait is None and classify(status, code, message).category == "rate-limit":
         wait = rate_limit_reset(headers, now_ms)
-    return status_error(status, message, code=code, retry_after_ms=wait)
+    error = status_error(status, message, code=code, retry_after_ms=wait)
+    if status == _WHO_ASKS:
+        error.hint = _PROXY_HINT
+    return error
 
 
 def stream_error(code: str, message: str, *, partial: bool) -> ProviderError:
@@ -96,6 +103,8 @@ def transport_error(error: httpx.HTTPError | httpx.InvalidURL, where: str, *, pa
         return timeout_error(f"no connection to {where}" if isinstance(error, httpx.ConnectTimeout) else where, partial=partial)
     if isinstance(error, httpx.DecodingError):
         return malformed_error("its compression is broken", partial=partial)
+    if isinstance(error, httpx.ProxyError) and (status := re.match(r"[45][0-9][0-9]\b", text)):
+        return _proxy_error(int(status[0]), where, text, partial=partial)
     if isinstance(error, (httpx.ConnectError, httpx.ProxyError)):
         # A certificate that is refused now is refused again; everything else about a connection may pass.
         failure = Failure("network", "CERTIFICATE_VERIFY_FAILED" not in text)
@@ -106,19 +115,40 @@ def transport_error(error: httpx.HTTPError | httpx.InvalidURL, where: str, *, pa
     return failure_error(Failure("bad-request", False), detail, partial=partial)
 
 
+def _proxy_error(status: int, where: str, text: str, *, partial: bool) -> ProviderError:
+    """A proxy that said no. Nobody asked the model's server, so its own key is not what is wrong."""
+    found = failure_error(classify(status), f"no connection to {where}: {text}", partial=partial)
+    if not found.retryable:
+        found.hint = _PROXY_HINT
+    return found
+
+
+_REQUEST_IDS = ("request-id", "x-request-id", "apim-request-id", "x-amzn-requestid")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,80}")
+
+
+def with_request_id(error: ProviderError, headers: Mapping[str, str]) -> ProviderError:
+    """The same error with the id by which those who run the server find the request, where they gave one."""
+    given = next((headers[name] for name in _REQUEST_IDS if name in headers), "").strip()
+    if _REQUEST_ID.fullmatch(given) and given not in error.detail:
+        error.detail = f"{error.detail} (request {given})"
+        error.args = (error.detail,)
+    return error
+
+
 def shortened(text: str, limit: int = MAX_MESSAGE) -> str:
     """At most ``limit`` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def without_secrets(error: ProviderError, secrets: tuple[str, ...]) -> ProviderError:
-    """The same error with each secret blotted out, as it is or as in an address, and one that the end of a shortened text cut in two."""
+    """The same error with each secret blotted out, as it is or as in an address, and one that was cut in two where a text was shortened."""
     detail = error.detail
     for secret in secrets:
         for form in sorted({secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}, key=len, reverse=True):
             detail = detail.replace(form, "[key]")
-            cut = next((size for size in range(len(form) - 1, 3, -1) if detail.endswith(form[:size] + "…")), 0)
-            if cut:
-                detail = detail[: -cut - 1] + "[key]…"
+            if "…" in detail:
+                for size in range(len(form) - 1, 3, -1):
+                    detail = detail.replace(form[:size] + "…", "[key]…")
     error.detail, error.args = detail, (detail,)
     return error

@@ -18,10 +18,12 @@ import secrets
 
 from lousho_cli.errors import SessionBusyError, StorageError
 from lousho_cli.ports.log_store import Owner
+from lousho_cli.stores.bell import ring
 from lousho_cli.stores.file import owner_files as owners
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.layout import Layout, storage_error
 from lousho_cli.stores.locks import lock_is_free
+from lousho_cli.stores.machine import machine_id
 
 _TRIES = 100
 _ASIDE = re.compile(r"\.claim-.*\.tmp|.*\.([0-9]+)\.tmp")
@@ -58,7 +60,7 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
     try:
         now_ns = os.fstat(file).st_mtime_ns  # the clock of the disk that holds the leases
         seen = owners.epochs_in(folder)
-        leased, synced = _require_free(folder, log_id, seen[-1], now_ns) if seen else (0, 0)
+        leased, before = _require_free(folder, log_id, seen[-1], now_ns) if seen else (0, None)
         epoch = max([log_epoch, *seen]) + 1
         try:
             os.link(aside, owners.path_of(folder, epoch))
@@ -73,7 +75,9 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
         _sweep(folder, epoch)
         kept = True
         claim = FileClaim(log_id, folder, epoch, record, file)
-        claim.synced = synced  # the lines alone say less: nothing stands behind the last one of an owner to say it
+        if before is not None and before.released:
+            claim.synced = before.synced  # the lines alone say less: nothing stands behind the last one of an owner to say it
+            claim.wake_at = before.wake_at
         return claim
     finally:
         _unlink(aside)
@@ -81,19 +85,19 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
             os.close(file)
 
 
-def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> tuple[int, int]:
+def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> tuple[int, owners.OwnerRecord | None]:
     """Raises unless the owner of ``epoch`` may be replaced.
 
     Returns:
-        the mtime it was judged by, 0 where that played no part; and the seq up to which it says that all is on the disk.
+        the mtime it was judged by, 0 where that played no part; and what it says, None where it is gone.
     """
     path = owners.path_of(folder, epoch)
     mtime = _mtime(folder, epoch)
     record = owners.read_record(path)
     if record is None or owners.proven_gone(path, record):
-        return 0, record.synced if record is not None and record.released else 0
+        return 0, record
     if owners.expired(mtime, record.ttl_ms, now_ns):
-        return mtime, 0
+        return mtime, record
     raise SessionBusyError(log_id, owners.owner_of(record, epoch).describe())
 
 
@@ -183,6 +187,14 @@ def owner_now(layout: Layout, log_id: str, now_ns: int) -> Owner | None:
     except OSError as error:
         raise storage_error(folder, error) from error
     return None
+
+
+def ring_owner(folder: str) -> None:
+    """Wakes the process that drives a session, where it runs on this machine. It finds what was left in any case."""
+    epochs = owners.epochs_in(folder)
+    record = owners.read_record(owners.path_of(folder, epochs[-1])) if epochs else None
+    if record is not None and not record.released and record.machine == machine_id():
+        ring(record.pid)
 
 
 def is_full_disk(error: StorageError) -> bool:

@@ -6,6 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from lousho_cli.core.lease import renewal_s
 from lousho_cli.errors import OwnershipLostError, StorageError
 from lousho_cli.stores.file.layout import storage_error
 from lousho_cli.stores.file.owner_files import OwnerRecord, path_of
@@ -15,8 +16,6 @@ from lousho_cli.stores.machine import steady
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_SNAPSHOT_BYTES = 1_000_000
-_SNAPSHOT_S = 300
 _MARGIN = 0.9  # an owner stops this early, so that its clock and the disk's need not agree to the millisecond
 
 
@@ -27,9 +26,12 @@ class FileClaim:
     synced: the last seq known to be on the disk. failure: why this writer is dead, None while it lives.
     syncing: the syncs that run on other threads; ``sync_turn`` lets one run at a time.
     bytes_since_snapshot, snapshot_size: what tells whether a snapshot is due.
+    renew_s: seconds between two renewals. wake_at: the wake that the owner before left, until this one gives the log back.
     """
 
     def __init__(self, log_id: str, folder: str, epoch: int, record: OwnerRecord, owner_file: int) -> None:
+        self.renew_s = renewal_s(record.ttl_ms, None)
+        self.wake_at: str | None = None
         self.owner_file = owner_file
         self.log_file = -1
         self.log_id = log_id
@@ -45,7 +47,6 @@ class FileClaim:
         self.synced = 0
         self.bytes_since_snapshot = 0
         self.snapshot_size = 0
-        self.snapshot_at = steady()
         self.failure: StorageError | None = None
         self.lost = False
         self.released = False
@@ -67,12 +68,6 @@ class FileClaim:
     def overdue(self) -> bool:
         """Whether this owner could not renew in time and must start no new effect."""
         return self.lost or self.released or steady() >= self._deadline
-
-    @property
-    def snapshot_due(self) -> bool:
-        """Whether enough was written since the last snapshot, or something was and it is long ago."""
-        since = self.bytes_since_snapshot
-        return since >= max(_SNAPSHOT_BYTES, self.snapshot_size // 2) or (since > 0 and steady() - self.snapshot_at >= _SNAPSHOT_S)
 
     def extend(self, renewed_at: float) -> None:
         """Moves the deadline: the lease was renewed not before ``renewed_at``."""

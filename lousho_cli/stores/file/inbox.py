@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -29,8 +29,10 @@ def file_of(post_id: str) -> str:
     return f"^{hashlib.sha256(post_id.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
 
 
-def put(folder: str, post: Post) -> None:
+def put(folder: str, post: Post, there_now: Callable[[], None] = lambda: None) -> None:
     """Leaves a post, durable on return. One that is there already stays as it is.
+
+    ``there_now`` is called as soon as it can be seen: who takes it makes it durable too.
 
     Raises:
         InputRejectedError: another one with this id is waiting.
@@ -45,6 +47,7 @@ def put(folder: str, post: Post) -> None:
         # The order of posts is that of these times; the kernel's own are too coarse for it.
         os.utime(aside, ns=(time.time_ns(), time.time_ns()))
         os.link(aside, target)
+        there_now()
     except FileExistsError:
         there = _read(target)
         if there is not None:

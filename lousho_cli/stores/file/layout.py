@@ -1,6 +1,7 @@
 """Where everything lies below the store's folder, and with which rights.
 
     sessions/<name>/log.jsonl, owner.<epoch>.json, snapshot.json, head.json, inbox/
+    hosts/<name>    hosts with a stable id; the mtime says when one last said that it lives, the text for how many milliseconds
     .trash/         folders on their way out
     .gitignore      ``*``, where we made the folder
 
@@ -73,6 +74,7 @@ class Layout:
         self.root = Path(root)
         self.sessions = self.root / "sessions"
         self.trash = self.root / ".trash"
+        self.hosts = self.root / "hosts"
         self._sessions = os.fspath(self.sessions)
         self._made = False
 

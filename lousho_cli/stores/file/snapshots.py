@@ -13,7 +13,6 @@ from lousho_cli.stores.file.layout import LOG, SNAPSHOT, read_file
 from lousho_cli.stores.file.reading import position_behind
 from lousho_cli.stores.file.scan import Position, Scan
 from lousho_cli.stores.file.sealed import replace_sealed, unseal
-from lousho_cli.stores.machine import steady
 
 
 class SnapshotFile(msgspec.Struct, frozen=True):
@@ -40,7 +39,6 @@ def save(claim: FileClaim, state: State) -> None:
     if marked is None or not claim.holds():
         return
     claim.snapshot_size = replace_sealed(f"{claim.folder}/{SNAPSHOT}", SnapshotFile(marked, state), claim.epoch)
-    claim.snapshot_at = steady()
     claim.bytes_since_snapshot = os.stat(path).st_size - place.offset
 
 

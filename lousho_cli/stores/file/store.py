@@ -9,23 +9,26 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
-from lousho_cli.core.lease import check_ttl
+from lousho_cli.core.lease import check_ttl, renewal_s
 from lousho_cli.core.trimming import has_base, require_base
 from lousho_cli.core.versions import require_writable
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
-from lousho_cli.errors import SessionBusyError, StorageError
+from lousho_cli.errors import LogVersionError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
-from lousho_cli.stores.file import append, claims, deleting, heads, inbox, snapshots, trimming
+from lousho_cli.stores import bell
+from lousho_cli.stores.file import append, claims, deleting, heads, heartbeats, inbox, snapshots, trimming
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.keeper import keeper
-from lousho_cli.stores.file.layout import Layout, storage_error
+from lousho_cli.stores.file.layout import INBOX, Layout, id_of, storage_error
 from lousho_cli.stores.file.reading import LogReader
 from lousho_cli.stores.file.scan import START, Scan
+from lousho_cli.stores.machine import due_now
 
 if TYPE_CHECKING:
     from lousho_cli.stores.views import ApprovalView, CheckpointView
@@ -108,7 +111,10 @@ class FileStore:
             return True
         ends = time.monotonic() + timeout_ms / 1000
         while (left := ends - time.monotonic()) > 0:
-            if self._reader.size(log_id) != size or inbox.changed_at(folder) != changed:
+            if self._reader.size(log_id) != size:
+                return True
+            if (now := inbox.changed_at(folder)) != changed:
+                self._inbox_seen[log_id] = now  # told once: who never looks into the inbox would else be woken for ever
                 return True
             await asyncio.sleep(min(_POLL_S, left))
         return False
@@ -170,7 +176,7 @@ class FileStore:
 
     # Claims
 
-    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> FileClaim:
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> FileClaim:
         check_ttl(ttl_ms)
         self.layout.check()
         seen = self._reader.stamp(log_id)
@@ -181,9 +187,10 @@ class FileStore:
                 state, found = self._read_for_claim(log_id)
             require_writable(log_id, found.batches, found.holes)
             self._reader.require_any(log_id, found)
-        except BaseException:
-            claims.give_back(mine, None)
+        except BaseException as error:
+            claims.give_back(mine, due_now() if isinstance(error, LogVersionError) else mine.wake_at)
             raise
+        mine.renew_s = renewal_s(ttl_ms, renew_ms)
         _begin_at(mine, found)
         self._measure_snapshot(mine, found)
         self._keep(log_id, state, found)
@@ -239,6 +246,19 @@ class FileStore:
         self.layout.check()
         return claims.owner_now(self.layout, log_id, time.time_ns())
 
+    async def heartbeat(self, host_id: str, ttl_ms: int) -> None:
+        self.layout.make()
+        try:
+            heartbeats.beat(self.layout, host_id, ttl_ms)
+        except OSError as error:
+            raise storage_error(self.layout.hosts, error) from error
+
+    async def lives(self, host_id: str) -> bool:
+        try:
+            return heartbeats.lives(self.layout, host_id, time.time_ns())
+        except OSError as error:
+            raise storage_error(self.layout.hosts, error) from error
+
     # Index
 
     async def heads(self) -> Heads:
@@ -258,7 +278,7 @@ class FileStore:
         for _ in range(_TRIES):
             folder = self.layout.make_session(log_id)
             try:
-                return inbox.put(folder, post)
+                return inbox.put(folder, post, partial(claims.ring_owner, folder))
             except FileNotFoundError:
                 continue  # the folder was removed under us: deleted, or given back unused
             except OSError as error:
@@ -273,6 +293,13 @@ class FileStore:
             return inbox.waiting(folder)
         except OSError as error:
             raise storage_error(folder, error) from error
+
+    async def posted(self) -> frozenset[str]:
+        names = [name for name in self.layout.names() if inbox.names(f"{self.layout.sessions}/{name}/{INBOX}")]
+        return frozenset(log_id for log_id in map(id_of, names) if log_id is not None)
+
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+        await bell.wait(timeout_ms / 1000)
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         folder = self.layout.folder(log_id)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from datetime import UTC, datetime
 from typing import Any
 
 from lousho_cli.domain.times import stamp
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.ports.log_store import Owner
+from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import first_key, last_key
 from lousho_cli.stores.sqlite.presence import Presence, is_gone, now_ms
 from lousho_cli.stores.sqlite.sqlite_claim import Held, SqliteClaim
@@ -67,6 +69,25 @@ def living_owner(path: str, rows: list[tuple[Any, ...]]) -> Owner | None:
 def is_owner(connection: sqlite3.Connection, held: Held) -> bool:
     """Whether a log is still ours."""
     return bool(connection.execute(OWNED, held).fetchall())
+
+
+def beat(connection: sqlite3.Connection, host_id: str, ttl_ms: int) -> None:
+    """Says that a host with a stable id lives."""
+    connection.execute(
+        "INSERT INTO hosts (id, until_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms",
+        (host_id, time.time_ns() // 1_000_000 + ttl_ms),
+    )
+
+
+def lives(database: Database, host_id: str) -> bool:
+    """Whether a host said within its time that it lives."""
+    return bool(database.query("SELECT 1 FROM hosts WHERE id = ? AND until_ms > ?", (host_id, time.time_ns() // 1_000_000)))
+
+
+def refuse(connection: sqlite3.Connection, held: Held, wake_at: str | None) -> None:
+    """Frees a log that may not be written; the wake that was set stays unless there is a new one."""
+    ((known,),) = connection.execute("SELECT wake_at FROM logs WHERE no = ?", (held.no,)).fetchall() or ((None,),)
+    give_back(connection, held, wake_at or known)
 
 
 def give_back(connection: sqlite3.Connection, held: Held, wake_at: str | None = None, synced: int = 0) -> None:

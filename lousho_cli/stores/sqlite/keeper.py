@@ -1,4 +1,4 @@
-"""Renews the lease of one store object from one daemon thread: a single row, for all its logs, a third of the shortest time before it ends.
+"""Renews the lease of one store object from one daemon thread: a single row for all its logs, as often as one of them asks for.
 
 A renewal that comes late (the process was stopped, the disk was away) is good for every log that nobody took meanwhile.
 Whoever takes one looks at the lease and writes its own name in the same transaction, so the two can not cross.
@@ -44,7 +44,8 @@ class Keeper:
         """Keeps a claim that was just taken, which renewed the lease."""
         with self._changed:
             self._claims.add(claim)
-            self._due = min(self._due, steady() + claim.ttl_ms / 3000) if len(self._claims) > 1 else steady() + claim.ttl_ms / 3000
+            due = steady() + claim.renew_s
+            self._due = min(self._due, due) if len(self._claims) > 1 else due
             self._start()
             self._changed.notify()
 
@@ -109,7 +110,7 @@ class Keeper:
                 self._claims.discard(claim)
             else:
                 claim.extend(begun)
-        return min((claim.ttl_ms / 3000 for claim in claims), default=3600.0)
+        return min((claim.renew_s for claim in claims), default=3600.0)
 
     def _renewed(self, connection: sqlite3.Connection, late: list[SqliteClaim]) -> set[SqliteClaim]:
         self._presence.enter(connection)

@@ -12,6 +12,7 @@ from lousho_cli.core.posts import check_same_post
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Post
 from lousho_cli.ports.log_store import FOLLOW_MS
+from lousho_cli.stores.bell import ring
 from lousho_cli.stores.sqlite.claims import number_of
 from lousho_cli.stores.sqlite.database import Database
 
@@ -75,6 +76,18 @@ def newest(database: Database, log_id: str) -> int:
     """What tells that something came: the number of the newest post, 0 for none."""
     rows = database.query("SELECT max(n) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?)", (log_id,))
     return (rows[0][0] or 0) if rows else 0
+
+
+def posted(database: Database) -> frozenset[str]:
+    """The logs for which something was left."""
+    rows = database.query("SELECT DISTINCT logs.id FROM posts JOIN logs ON logs.no = posts.no")
+    return frozenset(row[0] for row in rows)
+
+
+def ring_owner(database: Database, log_id: str) -> None:
+    """Wakes the process that drives a log. It finds what was left in any case."""
+    for (pid,) in database.query("SELECT pid FROM owners WHERE token = (SELECT owner FROM logs WHERE id = ?)", (log_id,)):
+        ring(pid)
 
 
 def follow(connection: sqlite3.Connection, log_id: str) -> None:

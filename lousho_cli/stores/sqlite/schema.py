@@ -7,6 +7,7 @@
     snapshots  a cache
     posts      what others left for the owner
     owners     the processes that own something, with the time of their lease
+    hosts      hosts with a stable id: until when what they said last holds, in ms since 1970
     checkpoint_history, records    views, for people with a SQL shell
 
 A step runs once, whoever opens the file first, and is never changed after a release.
@@ -57,7 +58,9 @@ _VIEWS = (
         WHERE place > coalesce(upto, 0)""",
 )
 
-MIGRATIONS = (_TABLES, _VIEWS)
+_HOSTS = ("CREATE TABLE hosts (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) WITHOUT ROWID",)
+
+MIGRATIONS = (_TABLES, _VIEWS, _HOSTS)
 """The steps, in order; ``user_version`` counts those a file has behind it."""
 
 VERSION = len(MIGRATIONS)

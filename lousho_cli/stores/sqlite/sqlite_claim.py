@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from lousho_cli.core.lease import renewal_s
 from lousho_cli.errors import OwnershipLostError, SDKError
 from lousho_cli.stores.machine import steady
 
-_SNAPSHOT_BYTES = 1_000_000
-_SNAPSHOT_S = 300
 _MARGIN = 0.9  # an owner stops this early, so that nothing it begins can outlast its lease
 
 
@@ -28,16 +27,19 @@ class SqliteClaim:
     synced: the last seq that the database itself says is durable.
     failure: why this writer is dead, None while it lives.
     bytes_since_snapshot, snapshot_size: what tells whether a snapshot is due.
+    renew_s: seconds between two renewals.
     """
 
-    def __init__(self, log_id: str, host: str, ttl_ms: int, held: Held, forgotten: Callable[[SqliteClaim], None]) -> None:
+    def __init__(
+        self, log_id: str, host: str, ttl_ms: int, held: Held, forgotten: Callable[[SqliteClaim], None], renew_ms: int | None = None
+    ) -> None:
         self.log_id, self.host, self.ttl_ms, self.held, self.epoch = log_id, host, ttl_ms, held, held.epoch
+        self.renew_s = renewal_s(ttl_ms, renew_ms)
         self._forgotten = forgotten
         self.head = 0
         self.synced = 0
         self.bytes_since_snapshot = 0
         self.snapshot_size = 0
-        self.snapshot_at = steady()
         self.failure: SDKError | None = None
         self.lost = False
         self.released = False
@@ -49,19 +51,13 @@ class SqliteClaim:
         """Whether this owner could not renew in time and must start no new effect."""
         return self.lost or self.released or steady() >= self._deadline
 
-    @property
-    def snapshot_due(self) -> bool:
-        """Whether enough was written since the last snapshot, or something was and it is long ago."""
-        since = self.bytes_since_snapshot
-        return since >= max(_SNAPSHOT_BYTES, self.snapshot_size // 2) or (since > 0 and steady() - self.snapshot_at >= _SNAPSHOT_S)
-
     def extend(self, renewed_at: float) -> None:
         """Moves the deadline: the lease was renewed not before ``renewed_at``."""
         self._deadline = renewed_at + self.ttl_ms / 1000 * _MARGIN
 
     def measured(self, size: int) -> None:
         """Notes that a snapshot, or a base, of ``size`` bytes covers all there is."""
-        self.bytes_since_snapshot, self.snapshot_size, self.snapshot_at = 0, size, steady()
+        self.bytes_since_snapshot, self.snapshot_size = 0, size
 
     def require(self) -> None:
         """Lets only an owner pass whose writer is alive.

@@ -23,8 +23,10 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
-from lousho_cli.errors import ConfigurationError, StorageError
+from lousho_cli.errors import ConfigurationError, LogVersionError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.stores import bell
+from lousho_cli.stores.machine import due_now
 from lousho_cli.stores.sqlite import claims, deleting, heads, logs, posts, snapshots
 from lousho_cli.stores.sqlite.parts import Parts, open_stores
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
@@ -170,7 +172,8 @@ class SqliteStore:
             no = self._number(log_id)
             if no is not None and logs.end_of(self.database, no)[0] > after:
                 return True
-            if posts.newest(self.database, log_id) > seen:
+            if (newest := posts.newest(self.database, log_id)) > seen:
+                self._inbox_seen[log_id] = newest  # told once: who never looks into the inbox would else be woken for ever
                 return True
             left = ends - time.monotonic()
             if left <= 0:
@@ -227,13 +230,14 @@ class SqliteStore:
 
     # Claims
 
-    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> SqliteClaim:
-        mine = await self.take(log_id, host, ttl_ms)
+    async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> SqliteClaim:
+        mine = await self.take(log_id, host, ttl_ms, renew_ms)
         try:
             kept = self._read_for_claim(mine.held.no)
             require_writable(log_id, kept.found.batches, kept.found.holes)
-        except BaseException:
-            await self.release(mine)
+        except BaseException as error:
+            wake_at = due_now() if isinstance(error, LogVersionError) else None
+            await self._release(mine, lambda connection: claims.refuse(connection, mine.held, wake_at))
             raise
         mine.head = kept.found.head
         mine.synced = mine.head if kept.found.synced is None else kept.found.synced
@@ -241,15 +245,15 @@ class SqliteStore:
         self._kept[log_id] = kept
         return mine
 
-    async def take(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS) -> SqliteClaim:
+    async def take(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> SqliteClaim:
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
         check_session_id(log_id)
-        return await self._write(Job(lambda connection: self._take(connection, log_id, host, ttl_ms)))
+        return await self._write(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
 
-    def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int) -> SqliteClaim:
+    def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int, renew_ms: int | None) -> SqliteClaim:
         held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
-        mine = SqliteClaim(log_id, host, ttl_ms, held, self._keeper.forget)
+        mine = SqliteClaim(log_id, host, ttl_ms, held, self._keeper.forget, renew_ms)
         self._keeper.add(mine)
         return mine
 
@@ -266,18 +270,27 @@ class SqliteStore:
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
         mine = _own(claim)
+        synced = mine.head if mine.failure is None else 0
+        await self._release(mine, lambda connection: claims.give_back(connection, mine.held, wake_at, synced))
+
+    async def _release(self, mine: SqliteClaim, give_back: Callable[[sqlite3.Connection], None]) -> None:
         if mine.released:
             return
         self._keeper.remove(mine)
         self._drop(mine.log_id)
         try:
-            synced = mine.head if mine.failure is None else 0
-            await self._write(Job(lambda connection: claims.give_back(connection, mine.held, wake_at, synced), durable=None))
+            await self._write(Job(give_back, durable=None))
         finally:
             mine.released = True
 
     async def owner(self, log_id: str) -> Owner | None:
         return claims.living_owner(self.database.path, self.database.query(claims.OWNER, (check_session_id(log_id),)))
+
+    async def heartbeat(self, host_id: str, ttl_ms: int) -> None:
+        await self._write(Job(lambda connection: claims.beat(connection, host_id, ttl_ms)))
+
+    async def lives(self, host_id: str) -> bool:
+        return claims.lives(self.database, host_id)
 
     # Index
 
@@ -299,10 +312,17 @@ class SqliteStore:
     async def post(self, log_id: str, post: Post) -> None:
         check_session_id(log_id)
         await self._write(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
+        posts.ring_owner(self.database, log_id)
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
         self._inbox_seen[check_session_id(log_id)], found = posts.waiting(self.database, log_id)
         return found
+
+    async def posted(self) -> frozenset[str]:
+        return posts.posted(self.database)
+
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+        await bell.wait(timeout_ms / 1000)
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:

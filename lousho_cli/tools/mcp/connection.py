@@ -21,7 +21,7 @@ from lousho_cli.domain.texts import SHUTDOWN_REASON
 from lousho_cli.ports.tool import Signal
 from lousho_cli.tools.mcp.attempts import CURRENT, Attempt
 from lousho_cli.tools.mcp.elicitation import is_web_address, sign_in
-from lousho_cli.tools.mcp.failures import Gone, McpToolError, words_of
+from lousho_cli.tools.mcp.failures import Forgotten, Gone, McpToolError, words_of
 from lousho_cli.tools.mcp.http import HttpTransport
 from lousho_cli.tools.mcp.names import one_line
 from lousho_cli.tools.mcp.spec import ServerSpec
@@ -89,6 +89,11 @@ class Connection:
             await self._cancel()
         raise Gone(await self._with_end(reason))
 
+    @property
+    def forgotten(self) -> bool:
+        """Whether the server is there and has lost our session, which is no death."""
+        return bool(self._spec.url) and self._transport.ended
+
     async def close(self) -> None:
         """Closes it, whatever it does; gives no error."""
         if self._owner is None:
@@ -103,6 +108,7 @@ class Connection:
         Raises:
             AskPerson: the server asks what ``answers`` do not answer.
             McpToolError: it was refused, took too long, was given up on an abort, or its answer can not be read.
+            Forgotten: the server has lost our session, and did not begin the call.
             Gone: the server went away.
         """
         async with self._one_at_a_time or nullcontext():
@@ -154,6 +160,8 @@ class Connection:
         if isinstance(error, MCPError):
             if error.code == types.URL_ELICITATION_REQUIRED:
                 self._sign_in(error)
+            if self.forgotten:
+                raise Forgotten("it has forgotten its session") from error
             if error.code != types.CONNECTION_CLOSED:
                 raise McpToolError(words_of(error)) from error
             raise Gone(await self._with_end("its connection was closed")) from error

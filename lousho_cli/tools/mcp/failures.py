@@ -15,6 +15,10 @@ class Gone(Exception):
     """A server that can not be reached, or is not there any more. Its text says why."""
 
 
+class Forgotten(Gone):
+    """A server that knows nothing of our session any more, as it was started anew: the call was not begun, and may be made again."""
+
+
 def words_of(error: BaseException) -> str:
     """An error of the SDK, or of what it stands on, in a line."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:

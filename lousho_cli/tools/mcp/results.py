@@ -33,7 +33,7 @@ def value_of(result: Mapping[str, Any]) -> Any:
 
 def _repeats(text: str, structured: Any) -> bool:
     """Whether a text says no more than the structured content, which servers send twice for older clients."""
-    inner = structured.get("result") if isinstance(structured, dict) and len(structured) == 1 else None
+    inner = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else None
     if not text or text == inner:
         return True
     if isinstance(inner, list) and text == "\n".join(item if isinstance(item, str) else json.dumps(item) for item in inner):

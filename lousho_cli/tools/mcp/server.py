@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import mcp_types as types
 import msgspec
 
 from lousho_cli.errors import McpServerError
 from lousho_cli.ports.tool import ToolContext
 from lousho_cli.tools.mcp.approval import Hints
 from lousho_cli.tools.mcp.connection import Connection
-from lousho_cli.tools.mcp.failures import Gone, McpToolError
+from lousho_cli.tools.mcp.failures import Forgotten, Gone, McpToolError
 from lousho_cli.tools.mcp.results import text_of_blocks, value_of
 from lousho_cli.tools.mcp.spec import ServerSpec
 
@@ -66,8 +67,7 @@ class McpServer:
             McpToolError: the call failed; its text is for the model.
         """
         try:
-            connection = await self._living()
-            result = await connection.call(tool, args, context.answers, context.signal)
+            result = await self._called(tool, args, context)
         except Gone as error:
             raise McpToolError(f"the MCP server {self.spec.name} is gone: {error}") from error
         except McpToolError as error:
@@ -77,6 +77,14 @@ class McpServer:
             raise McpToolError(text_of_blocks(data.get("content") or []) or "the tool failed and said nothing")
         return value_of(data)
 
+    async def _called(self, tool: str, args: Any, context: ToolContext) -> types.CallToolResult:
+        connection = await self._living()
+        try:
+            return await connection.call(tool, args, context.answers, context.signal)
+        except Forgotten:
+            connection = await self._living()
+            return await connection.call(tool, args, context.answers, context.signal)
+
     async def close(self) -> None:
         """Ends it."""
         connection, self._connection = self._connection, None
@@ -84,15 +92,17 @@ class McpServer:
             await connection.close()
 
     async def _living(self) -> Connection:
-        """The connection, a new one where the server died."""
+        """The connection, a new one where the server died, or has lost our session."""
         async with self._connecting:
+            died = True
             if self._connection is not None:
                 if self._connection.alive:
                     return self._connection
+                died = not self._connection.forgotten
                 await self.close()
-            if self._restarts >= MOST_RESTARTS:
+            if died and self._restarts >= MOST_RESTARTS:
                 raise Gone(f"it died {MOST_RESTARTS + 1} times in this run and is not started again")
-            self._restarts += 1
+            self._restarts += died
             connection = Connection(self.spec)
             await connection.open()
             self._connection = connection

@@ -23,6 +23,7 @@ SERVER_NAME = re.compile(r"(?=.{1,32}$)[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*")
 
 _FOR_COMMAND = ("args", "env", "pass_env")
 _FOR_URL = ("headers", "headers_env")
+_VALUE = re.compile(r"([\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?)?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -74,6 +75,10 @@ def meaning_issues(name: str, given: Mapping[str, Any]) -> Iterator[tuple[str, s
     if isinstance(url, str) and url and not re.match(r"https?://[^/\s]", url, re.IGNORECASE):
         yield "url", "must be an address that begins with http:// or https://"
     yield from _header_issues(*(_names(given.get(field)) for field in _FOR_URL))
+    fixed = given.get("headers")
+    for header, value in fixed.items() if isinstance(fixed, Mapping) else ():
+        if not _VALUE.fullmatch(str(value)):
+            yield f"headers.{header}", "holds what no header can"
 
 
 def _header_issues(fixed: list[str], named: list[str]) -> Iterator[tuple[str, str]]:

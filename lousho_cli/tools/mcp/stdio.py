@@ -20,13 +20,14 @@ import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
+from lousho_cli.core.masking import names_secret
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.texts import MASKED_ANSWER as MASK
 from lousho_cli.tools.guardian import guardian
 from lousho_cli.tools.mcp.names import one_line
 from lousho_cli.tools.mcp.spec import ServerSpec
 from lousho_cli.tools.processes import kill_group
-from lousho_cli.tools.running import find_program, spawn_held
+from lousho_cli.tools.running import close_pipes, find_program, spawn_held
 
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
@@ -104,6 +105,7 @@ class StdioTransport:
             self._close_streams()
         await self._ended_within(_ASKED_S)
         await asyncio.wait(self._tasks)
+        close_pipes(process)
 
     @property
     def ended(self) -> bool:
@@ -121,8 +123,9 @@ class StdioTransport:
         return "; ".join(part for part in parts if part)
 
     def _without_secrets(self, text: str) -> str:
-        """``text`` without the values it was lent: what it complains of is kept with the session and told to the model."""
+        """``text`` without the secrets it was given: what it complains of is kept with the session and told to the model."""
         lent = [os.environ.get(name, "") for name in self._spec.pass_env]
+        lent += [value for name, value in self._spec.env.items() if names_secret(name)]
         for value in sorted(lent, key=len, reverse=True):
             if len(value) >= _LEAST_SECRET:
                 text = text.replace(value, MASK)

@@ -94,7 +94,7 @@ class Llmock:
         if scenario in statuses:
             mock.fail(statuses[scenario], retry_after=0.1)
         elif scenario == "slow":
-            mock.slow_first_token(0.12)
+            mock.slow_first_token(0.4)
         elif scenario != "text":
             mock.pace(20)  # so that it sees its client leave in the middle
             faults = {"disconnect": mock.disconnect, "truncate": mock.truncate, "malformed": mock.corrupt, "stall": mock.stall}
@@ -104,11 +104,17 @@ class Llmock:
         mock.reply(TEXT)
         return scenario
 
-    def verdict(self) -> dict[str, Any]:
-        """What the server says of its client's manners, from the address where anybody can ask it."""
-        with urllib.request.urlopen(f"{self.handle.url}/_llmock/verdict", timeout=5) as reply:
+
+@pytest.fixture
+def verdict(llmock: Any) -> Callable[[], dict[str, Any]]:
+    """Asks llmock what it thinks of its client's manners, at the address where anybody can."""
+
+    def ask() -> dict[str, Any]:
+        with urllib.request.urlopen(f"{llmock.url}/_llmock/verdict", timeout=10) as reply:
             found: dict[str, Any] = json.loads(reply.read())
         return found
+
+    return ask
 
 
 @pytest.fixture(scope="session")

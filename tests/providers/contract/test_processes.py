@@ -58,7 +58,7 @@ async def test_a_request_is_the_same_bytes_in_every_process(kind: Any, wire: Any
     assert len([record for record in stormy.records() if record["type"] == "lousho.turn"]) == 3
 
 
-async def test_llmock_finds_no_fault_with_a_run(kind: Any, llmock: Any, workplace: Any) -> None:
+async def test_llmock_finds_no_fault_with_a_run(kind: Any, llmock: Any, verdict: Any, workplace: Any) -> None:
     """Every fault it has that is worth another try, in one run; then its verdict on how we took them."""
     from llmock.scenarios import Reply, ToolCall
 
@@ -75,8 +75,8 @@ async def test_llmock_finds_no_fault_with_a_run(kind: Any, llmock: Any, workplac
     place.agent(kind, llmock.base_url(kind.llmock).removesuffix("/v1"))
     ran = await place.run("run", "agent.json", "Look.", "-s", "s")
     assert (ran.code, ran.out) == (0, "Both are there.\n"), ran.err
-    verdict = llmock.verdict().to_dict()
-    assert (verdict["passed"], verdict["findings"], verdict["calls"], verdict["attempts"]) == (True, [], 2, 7)
+    found = verdict()
+    assert (found["passed"], found["findings"], found["calls"], found["attempts"]) == (True, [], 2, 7)
     kept = [record for record in place.records() if record["type"] == "lousho.turn"]
     assert [record["message"]["content"] for record in kept] == ["Let me look at both.", "Both are there."]
     assert sorted(place.ran) == ["look 1", "look 2"]

@@ -33,7 +33,7 @@ def whole() -> Answer:
                 ToolCall("call_tyo", "forecast", '{"city": "東京"}'),
             ),
             reasoning=(Reasoning(text="Two cities, two calls 🧭."), Reasoning(text="Ask for both.")),
-            native=Native("openai-responses", json.dumps(items, ensure_ascii=False, separators=(",", ":"))),
+            native=Native("responses:127.0.0.1", json.dumps(items, ensure_ascii=False, separators=(",", ":"))),
         ),
         finish_reason="tool_calls",
         usage=CallUsage(75, 51, cached_input_tokens=12, reasoning_tokens=9, cache_write_tokens=0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def body_of(messages: tuple[Message, ...], model: str = "m-1", **extra: Any) -> 
     return json.loads(encode_request(ModelRequest(messages=messages), model, extra))
 
 
-def answer_of(*items: dict[str, Any], calls: tuple[ToolCall, ...] = (), content: str = "x", wire: str = "openai-responses") -> Message:
+def answer_of(*items: dict[str, Any], calls: tuple[ToolCall, ...] = (), content: str = "x", wire: str = "responses:127.0.0.1") -> Message:
     return Message(role="assistant", content=content, tool_calls=calls, native=Native(wire, json.dumps(items)))
 
 
@@ -107,7 +108,7 @@ def test_what_came_of_this_wire_goes_back_as_it_came() -> None:
     text = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [], "phase": "commentary", "n": 10**30}
     call = {"type": "function_call", "id": "fc_1", "status": "completed"}
     message = answer_of(REASONING, text, call, calls=(ToolCall("other", "f", '{"a": 1}'),))
-    sent = encode_request(ModelRequest(messages=(message,)), "m-1", {})
+    sent = encode_request(ModelRequest(messages=(message,)), "m-1", {}, "responses:127.0.0.1")
     assert json.dumps(REASONING).encode() in sent
     assert json.loads(sent)["input"] == [REASONING, text, {**call, "call_id": "other", "name": "f", "arguments": '{"a": 1}'}]
 
@@ -116,14 +117,34 @@ def test_what_came_of_this_wire_goes_back_as_it_came() -> None:
     "message",
     [
         answer_of(REASONING, wire="anthropic"),
+        answer_of(REASONING, wire="responses:elsewhere.example"),
         answer_of(REASONING, {"type": "function_call"}),
         answer_of(REASONING, {"no": "type"}),
-        Message(role="assistant", content="x", native=Native("openai-responses", "no JSON")),
-        Message(role="assistant", content="x", native=Native("openai-responses", '{"type": "reasoning"}')),
+        Message(role="assistant", content="x", native=Native("responses:127.0.0.1", "no JSON")),
+        Message(role="assistant", content="x", native=Native("responses:127.0.0.1", '{"type": "reasoning"}')),
     ],
 )
 def test_what_does_not_fit_the_message_is_not_sent(message: Message) -> None:
     assert body_of((message,))["input"] == [{"type": "message", "role": "assistant", "content": "x"}]
+
+
+async def test_what_another_server_encrypted_is_not_sent(wire: Any, say: Any) -> None:
+    """Only the server that wrote it can read it, and any other refuses the request."""
+    answer = await wire.ask(say.answer(say.reasoning("hm", encrypted="gAAAA=="), say.text("hi", at=1)))
+    here = ModelRequest(messages=(*wire.hello.messages, answer.message, Message(role="user", content="and?")))
+    _ = await wire.ask(say.hi(), here)
+    assert b"gAAAA" in wire.seen[-1].raw
+    elsewhere = OpenAIResponsesProvider("m-1", base_url="https://models.example/v1", api_key_env="")
+    sent = json.loads(elsewhere._wire.encode(here, "m-1"))["input"]
+    assert sent[1] == {"type": "message", "role": "assistant", "content": "hi"}
+    assert len(sent) == 3
+
+
+def test_a_name_that_no_tool_may_have_is_made_one() -> None:
+    """A model that called what is no name would have every later request refused."""
+    sent = body_of((Message(role="assistant", tool_calls=(ToolCall("a", "functions.look"), ToolCall("b", "look"))),))["input"]
+    assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", sent[0]["name"])
+    assert sent[1]["name"] == "look"
 
 
 def test_ids_of_other_wires_that_are_too_long_are_shortened_alike() -> None:

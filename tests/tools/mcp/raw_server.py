@@ -205,6 +205,9 @@ if __name__ == "__main__":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
         note(f"pid {child.pid}")
+    elif MODE == "leaves-one":
+        child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], start_new_session=True)
+        note(f"pid {child.pid}")
     try:
         serve()
     finally:

@@ -49,6 +49,14 @@ async def test_what_a_server_was_lent_is_not_told_in_its_complaints(raw: Any, op
             await tools["dies"].call({}, call.context)
 
 
+async def test_nor_is_a_secret_that_a_program_gave_it(raw: Any, opened: Any, call: Any) -> None:
+    settings = raw()
+    settings["env"] |= {"LENT": "ghp_0123456789", "LENT_TOKEN": "ghp_0123456789"}
+    async with opened(settings) as tools:
+        with pytest.raises(McpToolError, match=r"cannot open the database \[secret\]$"):
+            await tools["dies"].call({}, call.context)
+
+
 async def test_a_server_that_dies_each_time_is_not_started_for_ever(raw: Any, opened: Any, call: Any, notes: Any) -> None:
     async with opened(raw(), "fs") as tools:
         for _ in range(4):

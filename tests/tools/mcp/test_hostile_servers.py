@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import os
+import signal
+import sys
 from typing import Any
 
 import pytest
@@ -137,3 +142,21 @@ async def test_a_server_that_stays_is_killed_with_what_it_started(raw: Any, open
     async with opened(raw("stays")):
         assert len(notes.pids) == 2
     assert not any(map(helpers.lives, notes.pids))
+
+
+def test_pipes_that_somebody_else_holds_open_are_closed_before_the_loop_is(
+    raw: Any, opened: Any, notes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+
+    async def run() -> None:
+        async with opened(raw("leaves-one")):
+            pass
+
+    try:
+        asyncio.run(run())
+        gc.collect()
+    finally:
+        os.kill(notes.pids[-1], signal.SIGKILL)
+    assert complaints == []

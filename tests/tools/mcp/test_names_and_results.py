@@ -96,6 +96,7 @@ def test_structured_content_stands_in_place_of_the_text_that_repeats_it() -> Non
 
     assert value_of({"content": text('{"a": 1}'), "structuredContent": {"a": 1}}) == {"a": 1}
     assert value_of({"content": text("7"), "structuredContent": {"result": 7}}) == {"result": 7}
+    assert value_of({"content": text("a\nb"), "structuredContent": {"content": "a\nb"}}) == {"content": "a\nb"}
     assert value_of({"content": [*text("x"), *text("y")], "structuredContent": {"result": ["x", "y"]}}) == {"result": ["x", "y"]}
     assert value_of({"content": [], "structuredContent": {"a": 1}}) == {"a": 1}
     assert value_of({"content": text("other"), "structuredContent": {"a": 1}}) == {"content": "other", "structuredContent": {"a": 1}}

@@ -1,0 +1,53 @@
+"""``lousho worker``: take work that nobody drives, until stopped."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lousho_cli.cli.exits import Exit
+from lousho_cli.cli.face import Face, face_of
+from lousho_cli.cli.run_options import AgentPaths, Format, Interrupted, OnDrift
+
+EXAMPLES = (
+    "lousho worker                       goes on with what hosts that are gone left, until Ctrl-C or SIGTERM",
+    "lousho worker --agents agents/      finds the agents of sessions by name here; else each where it was stored",
+    "lousho worker --once                only what is pending now, then ends",
+    "lousho worker --json                a JSON line for each thing that happens; see: lousho schema worker",
+)
+
+
+def run(
+    ctx: typer.Context,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, metavar="N", help="How many sessions at once.")] = 4,
+    once: Annotated[bool, typer.Option("--once", help="Only what is pending now, then end.")] = False,
+    agents: AgentPaths = None,
+    on_drift: OnDrift = None,
+    interrupted: Interrupted = None,
+    output: Format = "text",
+) -> int:
+    """Take work that nobody drives, until stopped. What runs then is given back, and another worker goes on with it at once."""
+    import asyncio
+
+    from lousho_cli.app.agents import AgentChoice
+    from lousho_cli.app.preparing import RunFlags
+    from lousho_cli.app.working import WorkOrder
+
+    face = face_of(ctx)
+    if output == "ndjson" or face.json:
+        face.json = face.out.compact = True
+    flags = RunFlags(on_drift=on_drift, interrupted=interrupted)
+    order = WorkOrder(concurrency, once, flags, AgentChoice(agents=tuple(agents or ()), store=face.store))
+    return asyncio.run(_work(face, order))
+
+
+async def _work(face: Face, order: Any) -> int:
+    from lousho_cli.app.working import work
+    from lousho_cli.cli.render.working import shown
+
+    with shown(face) as view:
+        caught = await work(order, view)
+    if caught.interrupted:
+        return Exit.ABORTED
+    return Exit.STOPPED if caught.stopped else Exit.DONE

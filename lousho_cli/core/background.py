@@ -1,0 +1,133 @@
+"""Background agents: what it means to a session that some were started, and that one has ended.
+
+An agent is a session of its own, driven like any other. The one that started it has two records of it: that it was
+started, and how it ended. With the second comes one note for the model, or an input of that text where a turn was asked
+for; of agents that were started together one note tells, once the last of them has ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from lousho_cli.core.recognise import digest_input
+from lousho_cli.core.recovery import Recovery
+from lousho_cli.domain import records as r
+from lousho_cli.domain.heads import Post
+from lousho_cli.domain.messages import Message
+from lousho_cli.domain.plain import text_of
+from lousho_cli.domain.session import AgentState, Session
+from lousho_cli.domain.texts import HOST_STOPPED_MESSAGE
+
+HOST_STOPPED = "host_stopped"
+"""The code of an agent whose host stopped and that was not to run again."""
+
+LONGEST_TEXT = 2000
+"""How many characters of an agent's answer its note holds."""
+
+_READABLE = 40
+
+
+class Start(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One agent that is to be started; see ``AgentStarted``."""
+
+    id: str
+    name: str
+    session: str
+    messages: tuple[Message, ...]
+    run_again: bool = False
+    wake: bool = False
+
+
+class Starts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The body of a post that starts agents."""
+
+    agents: tuple[Start, ...]
+    group: str | None = None
+
+
+class End(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The body of a post that tells how an agent ended."""
+
+    id: str
+    outcome: r.Outcome
+    text: str = ""
+    error: str | None = None
+    code: str | None = None
+
+
+def agent_session_id(lead: str, name: str, agent_id: str) -> str:
+    """The session of a background agent: the same whoever starts it, and one that any store takes."""
+    digest = hashlib.sha256(f"{lead}:{name}:{agent_id}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{lead[:_READABLE]}.{re.sub(r'[^A-Za-z0-9_-]+', '-', name)[:_READABLE]}.{digest}"
+
+
+def harness_of_agent(lead: str, name: str) -> str:
+    """The harness that is stored with an agent: no sweep takes one for a thread that stands for itself."""
+    return f"{lead}:{name}"
+
+
+def started_agents(session: Session, post: Post) -> tuple[r.Record, ...]:
+    """The records of a post that starts agents; none of those that were started before. Raises like ``entering.entered``."""
+    body = msgspec.convert(post.body, Starts)
+    return tuple(
+        r.AgentStarted(one.id, one.name, one.session, one.messages, one.run_again, one.wake, body.group, post.by)
+        for one in body.agents
+        if one.id not in session.agents
+    )
+
+
+def ended_agent(session: Session, post: Post) -> tuple[r.Record, ...]:
+    """The records of a post that tells of an end; none where the log has it. Raises like ``entering.entered``."""
+    body = msgspec.convert(post.body, End)
+    known = session.agents.get(body.id)
+    if known is None or known.outcome is not None:
+        return ()
+    ended = r.AgentEnded(body.id, body.outcome, clipped(body.text), body.error, body.code)
+    mates = {i: mate for i, mate in session.agents.items() if i != body.id and known.group is not None and mate.group == known.group}
+    if any(mate.outcome is None for mate in mates.values()):
+        return (ended,)
+    now = msgspec.structs.replace(known, outcome=ended.outcome, text=ended.text, error=ended.error)
+    return (ended, _note(known.group or body.id, {**mates, body.id: now}))
+
+
+def _note(note_id: str, agents: dict[str, AgentState]) -> r.Record:
+    """What the model is told of agents that have ended; it begins a turn where one of them was to, and was not cancelled."""
+    named = f"agents.{note_id}"
+    by = next(iter(agents.values())).by
+    said = (Message("user", "\n\n".join(_told(i, agent) for i, agent in sorted(agents.items())), metadata={"agents": sorted(agents)}),)
+    if any(agent.wake and agent.outcome != "aborted" for agent in agents.values()):
+        return r.InputReceived(named, said, by)
+    return r.Appended(named, said, by, digest_input(said))
+
+
+def _told(agent_id: str, agent: AgentState) -> str:
+    how = {"completed": "has ended", "failed": "has failed", "aborted": "was cancelled"}[agent.outcome or "completed"]
+    what = agent.error if agent.outcome == "failed" else agent.text
+    return text_of(f"[background agent {agent.name} ({agent_id}) {how}]" + (f"\n{what}" if what else ""))
+
+
+def clipped(text: str) -> str:
+    """A text no longer than a note may hold of it."""
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+def end_of(agent_id: str, session: Session) -> End | None:
+    """How an agent ended, by its own session; None while it has not, or agents of its own have not."""
+    if not session.exists or session.outcome is None or session.waiting or running(session.agents.values()):
+        return None
+    error = session.error if session.outcome == "failed" else None
+    return End(agent_id, session.outcome, clipped(session.answer), error, session.error_code if error is not None else None)
+
+
+def running(agents: Iterable[AgentState]) -> bool:
+    """Whether one of them has not ended."""
+    return any(agent.outcome is None for agent in agents)
+
+
+def stopped(recovery: Recovery) -> Recovery:
+    """What becomes of an agent that is not to run again, in place of doing so. Finished work and a wish to stop count all the same."""
+    return Recovery("settle", "failed", HOST_STOPPED_MESSAGE, HOST_STOPPED) if recovery.action == "run" else recovery

@@ -1,0 +1,117 @@
+"""How a handle hears what became of something: from the log alone, on any host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.entering import messages_of
+from lousho_cli.core.fold import apply
+from lousho_cli.core.fold_inputs import resets
+from lousho_cli.core.settling import operation_of, text_of_turn
+from lousho_cli.domain import records as r
+from lousho_cli.domain.heads import Post
+from lousho_cli.domain.session import Session
+from lousho_cli.errors import CommandFailedError, InputRejectedError, NotFoundError
+from lousho_cli.host.receipts import Receipt, Settlement, Waiting
+from lousho_cli.host.thread import Thread
+from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.sessions import read_session
+
+WATCH_MS = 200
+
+
+async def settlement_of(store: LogStore, thread_id: str, input_id: str, must_go_on: Callable[[], None]) -> Settlement:
+    """Waits for the end of an input; see ``HostSession.settled``. ``must_go_on`` raises once nobody waits any more."""
+    follower = Follower(store, thread_id)
+    while True:
+        session = await follower.look()
+        found = _settlement(session, input_id)
+        if found is not None:
+            return found
+        if input_id in session.inputs and session.inputs[input_id].status == "rejected":
+            raise refused(Receipt(input_id, "rejected", reason=session.inputs[input_id].error))
+        if input_id not in session.inputs and all(post.id != input_id for post in await store.inbox(thread_id)):
+            session = await follower.look()  # between the two looks its owner may have moved it into the log
+            if input_id not in session.inputs and (session.wake is None or session.wake.id != input_id):
+                raise NotFoundError(f"thread {thread_id} has no input {input_id}", code="LOUSHO_INPUT_NOT_FOUND")
+        must_go_on()
+        await store.watch(thread_id, session.seq, WATCH_MS)
+
+
+async def command_ended(store: LogStore, thread: Thread, receipt: Receipt, after: int, must_go_on: Callable[[], None]) -> Any:
+    """Waits for the end of a command; see ``HostSession.run_command``. ``after``: the seq before it was asked for."""
+    if receipt.status == "rejected":
+        raise refused(receipt)
+    while True:
+        read = await store.read(thread.id, after)
+        raised = thread.intake.commands.raised(receipt.input_id)
+        if raised is not None:
+            raise raised
+        for record in (record for batch in read.batches for record in batch.records):
+            if isinstance(record, r.CommandEnded) and record.id == receipt.input_id:
+                if record.error is not None:
+                    raise CommandFailedError(record.error, code=record.code)
+                return record.value
+            if isinstance(record, r.InputRejected) and record.id == receipt.input_id:
+                raise refused(Receipt(record.id, "rejected", reason=record.reason))
+        must_go_on()
+        after = max(after, read.head)
+        await store.watch(thread.id, after, WATCH_MS)
+
+
+async def waiting_inputs(store: LogStore, thread_id: str) -> tuple[Waiting, ...]:
+    """The inputs that wait in a log, in the order in which they run, and behind them those that its owner has not seen yet."""
+    session = await read_session(store, thread_id)
+    steering = session.joining
+    order = (*steering, *(i for i in session.waiting if i not in steering))
+    known = [(i, session.inputs[i]) for i in order if session.inputs[i].messages and not resets(session.inputs[i])]
+    listed = [Waiting(i, "steer" if state.joins else "queue", state.messages, state.by) for i, state in known]
+    left = [post for post in await store.inbox(thread_id) if post.kind == "input" and post.id not in session.inputs]
+    return (*listed, *(waiting for post in left if (waiting := _left(post)) is not None))
+
+
+def refused(receipt: Receipt) -> InputRejectedError:
+    """The error of what an owner refused."""
+    return InputRejectedError(f"input {receipt.input_id} was refused: {receipt.reason}", receipt=receipt)
+
+
+def _left(post: Post) -> Waiting | None:
+    try:
+        messages = messages_of(post)
+    except msgspec.ValidationError:
+        return None
+    return Waiting(post.id, "queue", messages, post.by) if messages else None
+
+
+class Follower:
+    """A log as it grows, folded once."""
+
+    def __init__(self, store: LogStore, thread_id: str) -> None:
+        self._store, self._id = store, thread_id
+        self._fold: Accumulator | None = None
+
+    async def look(self) -> Session:
+        """The session as the log says now."""
+        if self._fold is None:
+            self._fold = Accumulator(await read_session(self._store, self._id))
+        else:
+            for batch in (await self._store.read(self._id, self._fold.seq)).batches:
+                apply(self._fold, batch)
+        return self._fold.freeze()
+
+
+def _settlement(session: Session, input_id: str) -> Settlement | None:
+    known = session.inputs.get(input_id)
+    if known is None or known.status in ("received", "rejected"):
+        return None
+    if known.outcome is not None:
+        text = text_of_turn(session, known)
+        return Settlement(input_id, known.outcome, text, known.error, known.code, operation=known.operation)
+    if session.awaiting and input_id in session.active:
+        waits = session.wait.id if session.wait else None
+        return Settlement(input_id, "interrupted", session.answer, waits_for=waits, operation=operation_of(session))
+    return None

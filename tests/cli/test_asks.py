@@ -1,0 +1,171 @@
+"""What running code asks, from the command line: seen in one terminal, answered in another."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOOLS = '''
+from pathlib import Path
+from lousho_cli import ToolContext
+
+async def paint(ctx: ToolContext) -> str:
+    """Paints."""
+    {ask}
+    Path("seen").write_text(str(answer))
+    return "painted"
+'''
+
+AGENT = """
+name: painter
+prompt: p
+provider:
+  type: scripted
+  turns: [{ tool_calls: [{ name: paint, id: c1 }] }, "Done."]
+tools:
+  - python: tools.py:paint
+"""
+
+
+@pytest.fixture
+def painter(folder: Path) -> Any:
+    def write(ask: str) -> None:
+        (folder / "tools.py").write_text(TOOLS.replace("{ask}", f"answer = await ctx.step.ask({ask})"))
+        (folder / "agent.yaml").write_text(AGENT)
+
+    return write
+
+
+def asked(project: Any) -> Any:
+    """What ``pending`` shows, once it shows something."""
+    (item,) = project.until(lambda: project.lousho("pending", "--json").data)
+    return item
+
+
+def test_an_ask_is_pending_and_an_answer_in_another_terminal_reaches_the_run(project: Any, painter: Any, spawn: Any, folder: Path) -> None:
+    painter('"count", "How many?", schema={"type": "integer"}')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s", "--json")
+    item = asked(project)
+    assert (item["kind"], item["session"], item["tool"], item["step"], item["question"]) == ("question", "s", "paint", "count", "How many?")
+    wrong = project.lousho("answer", item["id"], "many")
+    assert (wrong.code, "does not fit" in wrong.err) == (2, True)
+    answered = project.lousho("answer", item["id"], "3")
+    assert (answered.code, answered.out) == (0, f"answered {item['id']}\n")
+    out, err = running.communicate(timeout=20)
+    assert f"paint asks: How many?; from another terminal: lousho answer {item['id']}" in err
+    assert (running.returncode, json.loads(out)["data"]["text"], (folder / "seen").read_text()) == (0, "Done.", "3")
+    again = project.lousho("answer", item["id"], "4")
+    assert (again.code, "already decided" in again.err) == (3, True)
+
+
+def test_where_nobody_drives_it_the_answer_goes_on_with_the_run(project: Any, painter: Any, spawn: Any, folder: Path) -> None:
+    painter('"colour", "Which colour?"')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    running.send_signal(signal.SIGKILL)
+    running.wait(20)
+    assert asked(project)["id"] == item["id"]
+    refused = project.lousho("delete", "s", "--yes")
+    assert (refused.code, item["id"] in refused.err) == (4, True), "it waits for a person"
+    answered = project.lousho("answer", item["id"], "red", "--json")
+    assert (answered.code, answered.data["text"], (folder / "seen").read_text()) == (0, "Done.", "red")
+
+
+def test_an_answer_that_is_only_recorded_is_taken_by_the_next_run(project: Any, painter: Any, spawn: Any, folder: Path) -> None:
+    painter('"colour", "Which colour?"')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    running.send_signal(signal.SIGKILL)
+    running.wait(20)
+    assert project.lousho("answer", item["id"], "red", "--no-resume").code == 0
+    assert project.lousho("resume", "s").code == 0
+    assert (folder / "seen").read_text() == "red"
+
+
+def test_declining_is_told_to_the_model(project: Any, painter: Any, spawn: Any) -> None:
+    painter('"colour", "Which colour?"')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    assert project.lousho("reject", asked(project)["id"], "--reason", "not now").code == 0
+    running.communicate(timeout=20)
+    (result,) = [json.loads(m["content"]) for m in project.messages("s") if m["role"] == "tool"]
+    assert (result["kind"], "not now" in result["message"]) == ("rejected", True)
+
+
+def test_a_secret_for_another_process_needs_the_keyring(project: Any, painter: Any, spawn: Any, terminal: Any) -> None:
+    painter('"password", "Your password?", secret=True')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    assert item["kind"] == "secret"
+    typed = terminal("answer", item["id"])
+    typed.until("Your password?")
+    typed.type("hunter2\n")
+    assert typed.ended() == 2
+    assert "keyring" in typed.said
+    assert "hunter2" not in typed.said + project.log("s").decode()
+    assert asked(project)["id"] == item["id"], "it still waits"
+    running.send_signal(signal.SIGKILL)
+    running.wait(20)
+
+
+def test_ds_179_a_secret_that_is_typed_reaches_the_call_and_is_shown_and_kept_nowhere(
+    project: Any, painter: Any, spawn: Any, terminal: Any, folder: Path
+) -> None:
+    painter('"password", "Your password?", secret=True')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    running.send_signal(signal.SIGKILL)
+    running.wait(20)
+    typed = terminal("answer", item["id"])
+    typed.until("Your password?")
+    typed.type("hunter2\n")
+    assert typed.ended() == 0
+    assert "Done." in typed.said
+    assert (folder / "seen").read_text() == "hunter2"
+    kept = b"".join(file.read_bytes() for file in (folder / ".lousho").rglob("*") if file.is_file())
+    assert "hunter2" not in typed.said + kept.decode()
+
+
+KEYRING = '''
+import json
+from pathlib import Path
+from keyring.backend import KeyringBackend
+
+PLACE = Path(__file__).with_name("keyring.json")
+
+class Files(KeyringBackend):
+    """A keyring that several processes see."""
+    priority = 1
+
+    def _all(self):
+        return json.loads(PLACE.read_text()) if PLACE.exists() else {}
+
+    def get_password(self, service, username):
+        return self._all().get(service + username)
+
+    def set_password(self, service, username, password):
+        PLACE.write_text(json.dumps(self._all() | {service + username: password}))
+
+    def delete_password(self, service, username):
+        PLACE.write_text(json.dumps({k: v for k, v in self._all().items() if k != service + username}))
+'''
+
+
+def test_ds_146_with_a_keyring_a_secret_reaches_the_process_that_asked(
+    project: Any, painter: Any, spawn: Any, terminal: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "keyring_of_files.py").write_text(KEYRING)
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring_of_files.Files")
+    painter('"password", "Your password?", secret=True')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    typed = terminal("answer", asked(project)["id"])
+    typed.until("Your password?")
+    typed.type("hunter2\n")
+    assert typed.ended() == 0
+    out, err = running.communicate(timeout=20)
+    assert (out, (folder / "seen").read_text()) == ("Done.\n", "hunter2")
+    kept = b"".join(file.read_bytes() for file in (folder / ".lousho").rglob("*") if file.is_file())
+    assert "hunter2" not in typed.said + out + err + kept.decode() + (folder / "keyring.json").read_text()

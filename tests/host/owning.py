@@ -1,0 +1,82 @@
+"""Hosts that lose what they own, and tools that wait until they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from lousho_cli.host.harness import define_harness
+from lousho_cli.providers.scripted import ScriptedProvider
+from lousho_cli.tools.define import define_tool
+
+SHORT: dict[str, Any] = {"expires_after_ms": 300, "renew_every_ms": 100}
+
+CALLS_WORK = {"tool_calls": [{"name": "work", "args": {}, "id": "w"}]}
+
+
+class Work:
+    """A tool that says when it began and ends once it is let go; ``ended`` tells how."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = asyncio.Event(), asyncio.Event()
+        self.ended: list[str] = []
+
+    def tool(self, **options: Any) -> Any:
+        async def work() -> str:
+            """Works."""
+            self.begun.set()
+            try:
+                await self.go.wait()
+            except asyncio.CancelledError:
+                self.ended.append("cancelled")
+                raise
+            self.ended.append("done")
+            return "worked"
+
+        return define_tool(name="work", execute=work, **{"replay": "safe", **options})
+
+    def harness(self, *turns: Any, **options: Any) -> Any:
+        return define_harness(
+            "acme/worker", ScriptedProvider([*(turns or (CALLS_WORK, "Done."))]), tools=[self.tool()], **{"abort_grace_ms": 0, **options}
+        )
+
+
+def says(*answers: Any, name: str = "acme/worker", **options: Any) -> Any:
+    return define_harness(name, ScriptedProvider([*answers]), **options)
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Waits until ``condition``, which may be async, holds."""
+    async with asyncio.timeout(10):
+        while True:
+            held = condition()
+            if await held if hasattr(held, "__await__") else held:
+                return
+            await asyncio.sleep(0.005)
+
+
+async def nobody_owns(store: Any, thread_id: str) -> None:
+    async def free() -> bool:
+        return await store.owner(thread_id) is None
+
+    await until(free)
+
+
+def stop_renewing(monkeypatch: Any) -> None:
+    """What a process that stands still does not do."""
+    from lousho_cli.stores.file import keeper as of_files
+    from lousho_cli.stores.sqlite.keeper import Keeper
+
+    monkeypatch.setattr(of_files, "renew", lambda claim: True)
+    monkeypatch.setattr(Keeper, "renew", lambda self: 3600.0)
+
+
+@asynccontextmanager
+async def closing(*hosts: Any) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        for host in hosts:
+            await host.close()
