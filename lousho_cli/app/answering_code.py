@@ -64,7 +64,7 @@ def _way_to_others(found: Waiting) -> Any:
             f"{found.wait.id} asks for a secret, which can be handed to who drives {found.session_id} through the keyring alone,"
             f" and {error.detail}",
             field="value",
-            hint="Install lousho-cli[keyring] here and there, or stop the other process and answer then.",
+            hint="Here and there: pip install 'lousho[keyring]'; or stop the other process and answer then.",
         ) from error
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from lousho_cli.app.agents import AgentChoice, find_agent
+from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.answering_code import answer_code, refused_answer
 from lousho_cli.app.driving import Job, Ran, Tell, decide, done_of, drive, next_command, require_writable
 from lousho_cli.app.leaving import decided_by, leave
@@ -88,7 +88,8 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
     tell(_said(order, found))
     if refusal(loaded.session, decision, SYSTEM_CLOCK.now()) == "invalid_answer":
         raise refused_answer(found, "invalid_answer")
-    async with _preparing(loaded, order) as prepared:
+    driven = await reading.owner(found.session_id) is not None
+    async with _preparing(loaded, order, driven) as prepared:
         return await _carried_out(order, found, loaded, decision, prepared, listener, tell, ahead)
 
 
@@ -134,12 +135,21 @@ def _said(order: DecisionOrder, found: Waiting) -> str:
     return f"{verb} in {found.session_id}: {tool} {json_text(order.edited[0] if order.edited else wait.args)[0]}{changed}"
 
 
-def _preparing(loaded: Loaded, order: DecisionOrder) -> AbstractAsyncContextManager[Prepared | None]:
+def _preparing(loaded: Loaded, order: DecisionOrder, driven: bool) -> AbstractAsyncContextManager[Prepared | None]:
     """The agent, as far as the decision needs it: to go on, or to check an edit."""
     if not order.resume and not order.edited:
         return nullcontext()
     session = loaded.session
-    return preparing(find_agent(loaded.id, session.agent, session.path, order.choice), order.flags, session)
+    try:
+        file = find_agent(loaded.id, session.agent, session.path, order.choice)
+    except ConfigurationError as error:
+        if error.code != AGENT_NOT_FOUND or order.edited:
+            raise
+        if driven:
+            return nullcontext()  # its owner has the agent, such as a program that made it in code, and goes on
+        hint = f"{error.hint} --no-resume only records it, for the program that has the agent."
+        raise ConfigurationError(error.detail, field="agent", code=AGENT_NOT_FOUND, hint=hint) from error
+    return preparing(file, order.flags, session)
 
 
 def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
@@ -244,4 +254,7 @@ def _decided_by_another(approval_id: str) -> NotFoundError:
 
 async def _as_it_stands(store: LogStore, session_id: str, order: DecisionOrder) -> Ran:
     done = done_of(result_of(session_id, await read_session(store, session_id)))
+    if await store.owner(session_id) is not None:
+        where = f" --store {order.choice.store}" if order.choice.store else ""
+        return Ran(done, f"lousho follow {session_id}{where}")
     return Ran(done, next_command(done) + suffix_of(order.choice))

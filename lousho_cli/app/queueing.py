@@ -22,6 +22,7 @@ from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.results import RunResult, result_of
+from lousho_cli.ports.sessions import read_session
 
 
 async def queue(job: Job, text: str, input_id: str | None) -> Ran:
@@ -41,7 +42,7 @@ async def queue(job: Job, text: str, input_id: str | None) -> Ran:
         if rests:
             return await _ran(job, follower, input_id, caught)
         try:
-            return await drive(silent_while_busy(job), _take_up)
+            return await drive(silent_while_busy(job), lambda driven, signal: _take_up(driven, signal, text, input_id))
         except SessionBusyError:
             continue  # somebody else was quicker, and will take it up
 
@@ -81,14 +82,17 @@ async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> boo
     return True
 
 
-async def _take_up(job: Job, signal: AbortSignal) -> RunResult:
-    prepared = job.prepared
+async def _take_up(job: Job, signal: AbortSignal, text: str, input_id: str) -> RunResult:
+    """Drives what waits, the turn first that its owner left open; one that failed or was aborted has ended, and stays so."""
+    session, prepared = await read_session(job.store, job.session_id), job.prepared
+    ours = session.outcome in ("failed", "aborted")
     return await AgentExecutor.execute(
         prepared.agent,
-        [],
+        text if ours else [],
         prepared.provider,
         prepared.tools,
         session_id=job.session_id,
+        input_id=input_id if ours else None,
         checkpoint_store=checkpoints_of(job.store),
         approval_store=approvals_of(job.store),
         signal=signal,

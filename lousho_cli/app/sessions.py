@@ -120,7 +120,7 @@ def listed(head: Head) -> Listed:
         error=head.error,
         attempts=head.attempts,
         step=head.step,
-        waits_for=pending_item(head) if head.waits_for else None,
+        waits_for=pending_item(head) or next(iter(asked_items(head)), None),
         created_at=head.created_at,
         updated_at=head.updated_at,
         messages=head.messages,

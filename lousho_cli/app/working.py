@@ -252,8 +252,8 @@ _LOST = (OwnershipLostError, StorageError)
 
 def _failure(error: Exception) -> RunFailure:
     if isinstance(error, SDKError):
-        hint = f" {error.hint}" if error.hint else ""
-        return RunFailure(message=f"{error.detail}{hint}", code=error.code)
+        message = f"{error.detail.rstrip('.')}. {error.hint}" if error.hint else error.detail
+        return RunFailure(message=message, code=error.code)
     if isinstance(error, PropagatingToolError):
         return RunFailure(message=str(error) or "a tool stopped the run", code=TOOL_STOPPED)
     return RunFailure(message=f"an unexpected {type(error).__name__}: {error}".rstrip(": "), code="LOUSHO_UNEXPECTED")

@@ -66,6 +66,7 @@ class Accumulator:
     waiting: tuple[str, ...]
     active: tuple[str, ...]
     attempts: int
+    handed_over: bool
     abort_asked: bool
     outcome: Any
     error: str | None

@@ -188,7 +188,7 @@ def started(agent: AgentFacts, input_id: str, now: str, instructions: str | None
 def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None = None) -> r.RunResumed:
     """How it is recorded that an unfinished run goes on with this agent; as its next attempt, unless told which."""
     begin = agent.begin
-    following = 1 if session.outcome is not None else session.attempts + 1
+    following = 1 if session.outcome is not None else session.attempts + (not session.handed_over)
     # Its time stands, unless it had ended before or never had one: a fork, or a store that keeps none.
     afresh = session.outcome is not None or session.run.deadline is None
     return r.RunResumed(

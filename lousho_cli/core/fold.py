@@ -157,7 +157,7 @@ def _run_started(f: Accumulator, record: r.RunStarted, _batch: r.Batch) -> None:
     f.begin_run(run)
     f.status, f.finish_reason = "in-progress", "stop"
     f.wait, f.wait_taken, f.decisions = None, False, {}
-    f.retries, f.attempts, f.abort_asked = 0, 1, False
+    f.retries, f.attempts, f.abort_asked, f.handed_over = 0, 1, False, False
     f.outcome = f.error = f.error_code = f.stop = None
     f.active = ()
 
@@ -194,7 +194,7 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         config=run.config,
         deadline=record.deadline or run.deadline,
     )
-    f.attempts = record.attempt
+    f.attempts, f.handed_over = record.attempt, False
     if f.truncated and f.calls:
         f.finish_reason = "tool_calls"  # its calls are answered by now, or soon: the run goes on behind them
     forget_wait(f)
@@ -204,6 +204,10 @@ def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:
         f.retries = 0  # the run had ended; whoever names it again begins its tries afresh
     f.outcome = f.error = f.error_code = None
     f.abort_asked = False
+
+
+def _run_handed_over(f: Accumulator, _record: r.RunHandedOver, _batch: r.Batch) -> None:
+    f.handed_over = True
 
 
 def _run_held(f: Accumulator, record: r.RunHeld, _batch: r.Batch) -> None:
@@ -356,6 +360,7 @@ _HANDLERS: Handlers = {
     r.RunStarted: _run_started,
     r.RunResumed: _run_resumed,
     r.RunHeld: _run_held,
+    r.RunHandedOver: _run_handed_over,
     r.Turn: _turn,
     r.Splice: _splice,
     r.ToolStarted: _tool_started,

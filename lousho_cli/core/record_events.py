@@ -32,6 +32,9 @@ class Watched:
         self.begun: dict[str, tuple[int, str]] = {}
 
 
+HANDED_OVER = "handed over"
+
+
 def before(f: Accumulator | None, record: Any) -> Any:
     """What has to be looked at before a record is folded; None where it will change nothing.
 
@@ -50,6 +53,8 @@ def before(f: Accumulator | None, record: Any) -> Any:
         case r.AskAnswered():
             ask = f.asks.get(record.id)
             return True if ask is not None and ask.answer is None else None
+        case r.RunResumed():
+            return HANDED_OVER if f.handed_over else True
         case r.InputReceived():
             return True if record.id not in f.inputs else None
         case r.AgentStarted():
@@ -83,7 +88,7 @@ def events_of(f: Accumulator, watched: Watched, record: Any, was: Any, batch: r.
             yield _of_lead(record)
         case r.RunResumed():
             watched.sent = ""
-            if lead and f.harness is not None and f.attempts > 1:
+            if lead and f.harness is not None and (f.attempts > 1 or was is HANDED_OVER):
                 continued = any(isinstance(one, r.Splice) and one.why == "continue" for one in batch.records)
                 yield e.OperationResumed(operation=f.active[0] if f.active else f.run.input_id, attempt=f.attempts, continued=continued)
         case r.RunHeld() | r.Note():

@@ -56,7 +56,7 @@ def recovery_of(session: Session, now: str, max_attempts: int) -> Recovery | Non
         return Recovery("settle", "completed")
     if session.abort_asked:
         return Recovery("settle", "aborted")
-    if session.attempts >= max_attempts:
+    if session.attempts >= max_attempts and not session.handed_over:
         times = "once" if max_attempts == 1 else f"{max_attempts} times"
         return Recovery("settle", "failed", f"the host stopped during this run {times}, and no attempt is left", ATTEMPTS_EXHAUSTED)
     if session.run.deadline is not None and now >= session.run.deadline:

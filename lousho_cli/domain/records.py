@@ -141,6 +141,10 @@ class RunHeld(_Record, frozen=True, gc=False, tag="lousho.run_held"):
     code: str | None = None
 
 
+class RunHandedOver(_Record, frozen=True, gc=False, tag="lousho.run_handed_over"):
+    """The owner stops on purpose and another is to go on: that one's is the same attempt."""
+
+
 class Turn(_Record, frozen=True, gc=False, tag="lousho.turn"):
     """A whole answer of the model. It counts as a step; it is never asked for again."""
 
@@ -310,6 +314,7 @@ Own = (
     | RunStarted
     | RunResumed
     | RunHeld
+    | RunHandedOver
     | Turn
     | Splice
     | Partial

@@ -176,6 +176,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     waiting: ids of inputs received and not applied, in order.
     active: ids of inputs this run has to settle.
     children: the sub-agents that calls of the open turn have started, by call id: each a session of its own.
+    attempts: how often the run was begun; handed_over: its owner stopped on purpose, so going on with it is no further attempt.
     outcome, error: how the newest run ended, None while it did not; stop: what stopped it before it had its answer.
     latest: the newest mark, None before the first; marks: the ring, oldest first.
     last_mark: run, step and number of the newest mark ever, so that numbers never move.
@@ -216,6 +217,7 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     waiting: tuple[str, ...] = ()
     active: tuple[str, ...] = ()
     attempts: int = 0
+    handed_over: bool = False
     abort_asked: bool = False
     outcome: Literal["completed", "failed", "aborted"] | None = None
     error: str | None = None

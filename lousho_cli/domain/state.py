@@ -80,6 +80,7 @@ class State(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     waiting: tuple[str, ...] = ()
     active: tuple[str, ...] = ()
     attempts: int = 0
+    handed_over: bool = False
     abort_asked: bool = False
     outcome: Literal["completed", "failed", "aborted"] | None = None
     error: str | None = None

@@ -7,6 +7,7 @@ removed only after the log has it; one the log has already is only removed.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -22,6 +23,8 @@ from lousho_cli.executor.secret_answers import hand_over, opened
 from lousho_cli.executor.session_log import SessionLog
 
 LOOK_EVERY_MS = 20
+
+log_to = logging.getLogger("lousho")
 
 
 class Abortable(Protocol):
@@ -51,13 +54,19 @@ class Inbox:
         self._log, self._controller, self._taker = log, controller, taker or Taker()
         self._watching: asyncio.Task[None] | None = None
         self._taking = asyncio.Lock()
-        self._news = False
+        self._news = self._looked = False
+        self._taken: set[str] = set()  # those that are recorded and could not be removed yet
 
     async def take(self) -> bool:
         """Records what was left; True when something new was recorded since this was last asked, by whomever."""
         await self._take()
         news, self._news = self._news, False
         return news
+
+    async def take_earlier(self) -> None:
+        """Records, once, what was left before this owner came: what is handed over to it came later, maybe from the same sender."""
+        if not self._looked:
+            await self._take()
 
     async def _take(self) -> None:
         # One at a time: who asks while the watcher is in the middle of a post must hear of it, not find it gone.
@@ -68,6 +77,7 @@ class Inbox:
                 return  # it can not be read now; whoever left something waits, and the next look finds it
             if posts:
                 await self._record(posts)
+            self._looked = True
 
     async def take_first(self) -> None:
         """Records what was left before this owner came. A wish to stop meant a run that is not running."""
@@ -79,6 +89,9 @@ class Inbox:
     async def _record(self, posts: Sequence[Post]) -> None:
         done: list[str] = []
         for post in posts:
+            if post.id in self._taken:
+                done.append(post.id)
+                continue
             if self._taker.carries_out(self._log, post):
                 continue
             try:
@@ -93,7 +106,18 @@ class Inbox:
                 await self._log.write(batches)
                 await self._taker.recorded(post, records)
             done.append(post.id)
-        await self._log.store.discard(self._log.id, done)
+        await self._discard(done)
+
+    async def _discard(self, done: list[str]) -> None:
+        """Removes posts. One that can not be removed now means nothing more: each look tries again, and none ends for it."""
+        try:
+            await self._log.store.discard(self._log.id, done)
+        except StorageError as error:
+            if not self._taken.issuperset(done):
+                log_to.warning("%s: what was left for it is recorded and can not be removed yet: %s", self._log.id, error)
+            self._taken.update(done)
+        else:
+            self._taken.difference_update(done)
 
     async def _entered(self, post: Post) -> Sequence[r.Record]:
         ready = await opened(self._log, post)

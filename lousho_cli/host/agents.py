@@ -25,7 +25,7 @@ from lousho_cli.core.recovery import Recovery
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.messages import Message, user
 from lousho_cli.domain.session import AgentState, Session
-from lousho_cli.errors import ConfigurationError, SDKError
+from lousho_cli.errors import AbortedError, ConfigurationError, SDKError
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.host.company import Company
 from lousho_cli.host.harness import Harness
@@ -49,10 +49,16 @@ class Agents:
         """Whether none is taken up any more."""
 
     def of(self, lead: Thread, agent_id: str, agent: AgentState) -> Thread | None:
-        """The thread of an agent, None where the lead's harness has none of its name."""
+        """The thread of an agent, None where the lead's harness has none of its name.
+
+        Raises:
+            AbortedError: its host is closed.
+        """
         known = self._threads.get(agent.session)
         if known is not None:
             return known
+        if self.closed:
+            raise AbortedError(f"the host of thread {lead.id} is closed", hint="Open it on another host.")
         harness = _harness(lead, agent)
         if harness is None:
             log_to.warning("%s: its background agent %s is left alone: its harness has no agent %s", lead.id, agent_id, agent.name)
@@ -72,9 +78,14 @@ class Agents:
     async def idle(self, lead: Thread) -> None:
         """Returns once this host drives neither ``lead`` nor an agent of it, nor one of theirs."""
         await lead.idle()
-        while tasks := [task for above, task in self._tending.values() if _is_under(above, lead)]:
+        while tasks := [task for above, task in self._tending.values() if not task.done() and _is_under(above, lead)]:
             await asyncio.wait(tasks)
             await lead.idle()
+
+    async def ended(self) -> None:
+        """Returns once those that were tended are so no more; for when it is closed, as no other comes then."""
+        if self._tending:
+            await asyncio.wait([task for _, task in self._tending.values()])
 
     def may_start(self, lead: Thread, agent: RunAgent) -> RunAgent:
         """The agent, whose model may have others run in the background."""

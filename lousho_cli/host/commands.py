@@ -19,7 +19,7 @@ from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import OwnershipLostError, SDKError, StorageError
+from lousho_cli.errors import AbortedError, OwnershipLostError, SDKError, StorageError
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.host.posting import append_post, setting_post
 from lousho_cli.host.receipts import Receipt
@@ -92,6 +92,7 @@ class Commands:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._raised: dict[str, Exception] = {}
         self._awaited: set[str] = set()
+        self._stopping = False
         self.gave_back = 0
 
     @property
@@ -135,7 +136,7 @@ class Commands:
 
     async def _ended(self, log: SessionLog, post: Post) -> r.CommandEnded:
         body = msgspec.convert(post.body, CommandBody)
-        context = CommandContext(self._id, self._tenant, post.by, log, self._submit)
+        context = CommandContext(self._id, self._tenant, post.by, log, self._submitted)
         try:
             value = self._known[body.name](context, body.args)
             if inspect.isawaitable(value):
@@ -145,6 +146,12 @@ class Commands:
             said = error.detail if isinstance(error, SDKError) else f"{type(error).__name__}: {error}"
             return r.CommandEnded(post.id, error=text_of(said), code=error.code if isinstance(error, SDKError) else None)
         return r.CommandEnded(post.id, value=plain(value)[0])
+
+    async def _submitted(self, post: Post) -> Receipt:
+        """Hands over what a command wants of its thread; refused once it is stopped, as whoever waits for that would wait for this too."""
+        if self._stopping:
+            raise AbortedError(f"thread {self._id} is given back: a command that was stopped changes nothing any more")
+        return await self._submit(post)
 
     def _raised_to_caller(self, command_id: str, error: Exception) -> None:
         if command_id in self._awaited:
@@ -171,7 +178,11 @@ class Commands:
     async def stop(self) -> None:
         """Cancels what is being carried out: whoever comes next refuses what was left for this owner."""
         running = list(self._running.values())
+        self._stopping = bool(running)
         for task in running:
             task.cancel()
-        if running:
-            await asyncio.wait(running)
+        try:
+            if running:
+                await asyncio.wait(running)
+        finally:
+            self._stopping = False

@@ -16,7 +16,7 @@ from lousho_cli.executor.dynamic import AgentSource, FixedAgent, agent_source
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, sub_agent_tools
 from lousho_cli.host.joining import CanJoin, joining_rule
-from lousho_cli.host.options import option_from
+from lousho_cli.host.options import mapping_from, option_from
 from lousho_cli.ports.provider import Provider
 from lousho_cli.ports.tool import Tool
 
@@ -121,9 +121,9 @@ def define_harness(
     settings = _settings(lives_on, option_from("turn", turn, Turn), on_agent_drift, options | {"can_join": joining_rule(can_join)})
     agent = {"name": name, "prompt": instructions, **({} if model is None else {"model": model})}
     source = agent_source(agent, adapter, registry_from(tools), settings)
-    _functions("commands", commands or {})
+    _functions("commands", mapping_from("commands", commands))
     _functions("", {"project": project or says_nothing})
-    beside = {**_sub_agents(settings, adapter, lives_on, on_agent_drift), **_agents_from(agents or {})}
+    beside = {**_sub_agents(settings, adapter, lives_on, on_agent_drift), **_agents_from(mapping_from("agents", agents))}
     return Harness(name, source, lives_on, on_agent_drift, commands=dict(commands or {}), project=project or says_nothing, agents=beside)
 
 

@@ -18,6 +18,7 @@ class Heart:
     def __init__(self, store: LogStore, host_id: str, keeping: Keeping) -> None:
         self._store, self._id, self._keeping = store, host_id, keeping
         self._beating: asyncio.Task[None] | None = None
+        self._stopped = False
 
     async def begin(self) -> None:
         """Says for the first time that the host lives; nothing where it beats already.
@@ -27,7 +28,8 @@ class Heart:
         """
         if self._beating is None:
             await self._store.heartbeat(self._id, self._keeping.ttl_ms)
-            self._beating = self._beating or asyncio.ensure_future(self._beat())
+            if not self._stopped:  # else it was while this was said
+                self._beating = self._beating or asyncio.ensure_future(self._beat())
 
     async def _beat(self) -> None:
         every_ms = self._keeping.renew_ms or self._keeping.ttl_ms // 3
@@ -40,6 +42,7 @@ class Heart:
 
     async def stop(self) -> None:
         """Says no more; others wait until the time of the last word is over."""
+        self._stopped = True
         beating, self._beating = self._beating, None
         if beating is not None:
             beating.cancel()

@@ -130,13 +130,19 @@ class HarnessHost:
         threads = list(self._threads.values())
         for depth in sorted({thread.company.depth for thread in threads}, reverse=True):  # so that leads hear of the ends of their agents
             await asyncio.gather(*(thread.close(recoverable=recoverable) for thread in threads if thread.company.depth == depth))
+        await self._agents.ended()
+        if self._closings:
+            await asyncio.wait(self._closings)
         self._threads.clear()
 
     async def _begin(self) -> None:
-        if self._closed:
-            raise AbortedError("this host is closed", hint="Make a new one.")
+        self._must_be_open()
         if self._heart is not None:
             await self._heart.begin()
+
+    def _must_be_open(self) -> None:
+        if self._closed:
+            raise AbortedError("this host is closed", hint="Make a new one.")
 
     async def _stays_elsewhere(self, head: Head) -> bool:
         """Whether the tools of a thread used a folder of another host, and that one lives."""
@@ -151,7 +157,9 @@ class HarnessHost:
         head = await self._terms.store.head(thread_id)
         if head is not None:
             _same(head.harness or head.agent or harness.name, head.tenant, harness, tenant_id, thread_id)
+        self._must_be_open()  # it may have been closed meanwhile: what is opened now would never be closed
         thread = self._threads.setdefault(thread_id, Thread(self._terms, harness, thread_id, tenant_id, self._company))
+        _same(thread.harness.name, thread.tenant, harness, tenant_id, thread_id)  # somebody else may have opened it meanwhile
         await self._recovered(thread)
         return thread
 
@@ -163,6 +171,7 @@ class HarnessHost:
             return False
 
     async def _sweep(self, harness: Harness, head: Head, close: str) -> bool:
+        self._must_be_open()
         thread = self._threads.setdefault(head.id, Thread(self._terms, harness, head.id, head.tenant, self._company))
         thread.handles += 1
         if not await self._recovered(thread, held=False):

@@ -63,7 +63,7 @@ def ownership_from(value: Ownership | Mapping[str, Any] | None) -> Ownership:
 
 def snapshots_from(value: Mapping[str, Any] | None) -> SnapshotTiming:
     """Reads the option ``log``, whose ``save_snapshot_after`` it gives. Raises like ``ownership_from``."""
-    given = dict(value or {})
+    given = mapping_from("log", value)
     timing = option_from("log.save_snapshot_after", given.pop("save_snapshot_after", None), SnapshotTiming)
     _no_more("log", given)
     _at_least_one("log.save_snapshot_after.bytes", timing.bytes)
@@ -73,8 +73,8 @@ def snapshots_from(value: Mapping[str, Any] | None) -> SnapshotTiming:
 
 def lifecycle_from(value: Mapping[str, Any] | None) -> Lifecycle:
     """Reads the option ``lifecycle``. Raises like ``ownership_from``."""
-    given = dict(value or {})
-    retention = dict(given.pop("retention", None) or {})
+    given = mapping_from("lifecycle", value)
+    retention = mapping_from("lifecycle.retention", given.pop("retention", None))
     lifecycle = option_from("lifecycle", {**given, "keep_log_records": retention.pop("keep_log_records", None)}, Lifecycle)
     _no_more("lifecycle.retention", retention)
     _at_least_one("lifecycle.close_idle_sessions_after_ms", lifecycle.close_idle_sessions_after_ms)
@@ -93,6 +93,17 @@ def option_from(field: str, value: Any, kind: type[T]) -> T:
         return msgspec.convert(dict(value or {}), kind)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise ConfigurationError(f"{field} is not valid: {error}", field=field) from error
+
+
+def mapping_from(field: str, value: Any, hint: str = "") -> dict[str, Any]:
+    """A mapping of our own, empty for None.
+
+    Raises:
+        ConfigurationError: it is something else; ``field`` names it.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigurationError(f"{field} must be a mapping, not {type(value).__name__}", field=field, hint=hint)
+    return dict(value or {})
 
 
 def _no_more(field: str, rest: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.host.options import mapping_from
 from lousho_cli.ports.log_store import LogStore
 
 log_to = logging.getLogger("lousho")
@@ -71,14 +72,15 @@ def persistence_from(value: Mapping[str, Any] | None) -> Persistence:
     if value is None:
         log_to.warning("this host keeps its threads in memory: none survives this process; give persistence a log store")
         value = memory_persistence()
-    unknown = next((name for name in value if name not in ("log", "metadata")), None)
+    given = mapping_from("persistence", value, 'Give the store by its name: {"log": FileStore(…)}.')
+    unknown = next((name for name in given if name not in ("log", "metadata")), None)
     if unknown is not None:
         raise ConfigurationError(f"persistence has no part {unknown}", field=f"persistence.{unknown}", hint="It has log and metadata.")
-    log = value.get("log")
+    log = given.get("log")
     missing = next((name for name in ("append", "read", "claim", "post", "heads") if not hasattr(log, name)), None)
     if missing is not None:
         raise ConfigurationError(f"persistence.log is no log store: it has no {missing}", field="persistence.log", hint="Use FileStore.")
-    metadata = value.get("metadata")
+    metadata = given.get("metadata")
     lacking = next((name for name in ("get", "set", "delete") if metadata is not None and not hasattr(metadata, name)), None)
     if lacking is not None:
         raise ConfigurationError(f"persistence.metadata has no {lacking}", field="persistence.metadata")

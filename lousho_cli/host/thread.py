@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ import msgspec
 from lousho_cli.core.decide import next_in_line
 from lousho_cli.core.pending import has_work, held_up
 from lousho_cli.core.waking import woken
+from lousho_cli.domain import records as r
 from lousho_cli.domain.events import RunDone
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.session import Session
@@ -147,10 +149,12 @@ class Thread:
             self._must_be_open()
             if self._owned is None and not await self._take():
                 return await self._leave(post)
-            assert self._owned is not None, "it was taken"
-            receipt = await admitted(self._owned.log, self.intake, post)
+            owned = self._owned
+            assert owned is not None, "it was taken"
+            await owned.inbox.take_earlier()
+            receipt = await admitted(owned.log, self.intake, post)
             if post.kind == "abort":
-                self._owned.abort()
+                owned.abort()
             return receipt
 
     async def _leave(self, post: Post) -> Receipt:
@@ -168,7 +172,7 @@ class Thread:
             post = await by_reference(post, self._terms.credentials, self._terms.clock)
         owner = await self._terms.store.owner(self.id)
         await self._terms.store.post(self.id, left_for(post, owner.epoch if owner else 0))
-        self._look_again()
+        self._look(self._take_once_free)
         return Receipt(post.id, "queued")
 
     async def go_on(self) -> bool:
@@ -197,12 +201,16 @@ class Thread:
             return (wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
 
     def _woken(self) -> None:
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._unless_it_fails(self.recover()))
+        self._look(self.recover)
 
-    async def _unless_it_fails(self, attempt: Awaitable[Any]) -> None:
+    def _look(self, attempt: Callable[[], Awaitable[Any]]) -> None:
+        """Begins to look for work beside everything else, unless that is done already; never once this host is closing."""
+        if self._closing is None and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.ensure_future(self._unless_it_fails(attempt))
+
+    async def _unless_it_fails(self, attempt: Callable[[], Awaitable[Any]]) -> None:
         try:
-            await attempt
+            await attempt()
         except SDKError as error:
             log_to.warning("%s: it could not be taken up: %s", self.id, error)
 
@@ -214,12 +222,19 @@ class Thread:
     async def close(self, *, recoverable: bool = False) -> None:
         """Stops what runs: for good, or for another host to go on with. Refuses what comes later."""
         self._closing = self._closing or ("recoverable" if recoverable else "plain")
-        self.alarm.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
         if self._owned is not None and self._owned.controller is not None:
             self._stop(self._owned.controller)
+        await self._look_no_more()
+        async with self._gate:
+            pass  # whoever was taking the log meanwhile has it now, and gives it back below
+        self.alarm.cancel()
         await self.idle()
+
+    async def _look_no_more(self) -> None:
+        looking = self._looking
+        if looking is not None and not looking.done():
+            looking.cancel()
+            await asyncio.wait({looking})
 
     def _must_be_open(self) -> None:
         if self._closing is not None:
@@ -251,10 +266,6 @@ class Thread:
     def _seen(self) -> None:
         if self._owned is not None:
             self.company.seen(self, self._owned.log.session)
-
-    def _look_again(self) -> None:
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(self._unless_it_fails(self._take_once_free()))
 
     async def _take_once_free(self) -> None:
         """Until what was left for another host is gone: takes the thread should that host go first."""
@@ -309,7 +320,7 @@ class Thread:
             await self.intake.commands.look_up()
             return True
         if not self._closing and await self._terms.store.inbox(self.id):
-            self._look_again()  # somebody left it between our last look and our going
+            self._look(self._take_once_free)  # somebody left it between our last look and our going
         return False
 
     def _failed(self, owned: Owned, error: Exception) -> None:
@@ -326,6 +337,9 @@ class Thread:
             else:
                 if self._closing == "recoverable" and _has_work(owned.log.session):
                     wake_in_ms = 0
+                    if stands_open(owned.log.session):
+                        with suppress(SDKError):  # then it is as if this host had died; the log is given back all the same
+                            await owned.log.record(r.RunHandedOver())
                 await owned.log.close(wake_at=None if wake_in_ms is None else later(self._terms.clock.now(), wake_in_ms))
                 self.intake.commands.gave_back = owned.log.claim.epoch
         except SDKError as error:

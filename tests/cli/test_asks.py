@@ -86,6 +86,34 @@ def test_an_answer_that_is_only_recorded_is_taken_by_the_next_run(project: Any, 
     assert (folder / "seen").read_text() == "red"
 
 
+def test_who_drives_the_session_takes_the_answer_although_its_agent_is_not_found_here(
+    project: Any, painter: Any, spawn: Any, folder: Path
+) -> None:
+    painter('"colour", "Which colour?"')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    (listed,) = project.lousho("list", "--json").data
+    assert (listed["status"], listed["waits_for"]["id"]) == ("in-progress", item["id"]), "list says what it waits for, too"
+    (folder / "agent.yaml").unlink()
+    assert project.lousho("answer", item["id"], "red").code == 0
+    running.communicate(timeout=20)
+    assert (running.returncode, (folder / "seen").read_text()) == (0, "red")
+
+
+def test_where_nobody_drives_it_and_its_agent_is_gone_the_error_says_how_to_only_record_it(
+    project: Any, painter: Any, spawn: Any, folder: Path
+) -> None:
+    painter('"colour", "Which colour?"')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    running.send_signal(signal.SIGKILL)
+    running.wait(20)
+    (folder / "agent.yaml").unlink()
+    refused = project.lousho("answer", item["id"], "red")
+    assert (refused.code, "--no-resume only records it" in refused.err) == (2, True)
+    assert project.lousho("answer", item["id"], "red", "--no-resume").code == 0
+
+
 def test_declining_is_told_to_the_model(project: Any, painter: Any, spawn: Any) -> None:
     painter('"colour", "Which colour?"')
     running = spawn("run", "agent.yaml", "Go", "-s", "s")

@@ -425,6 +425,25 @@ def test_a_queued_input_survives_its_owner_and_is_driven_here(project: Any, spaw
     assert project.counts == {"a": (2, 1)}
 
 
+def test_a_queued_input_does_not_bring_an_aborted_turn_back(project: Any, spawn: Any) -> None:
+    project.write(["a"], "one", "two")
+    project.hold("a")
+    owner = spawn("run", "agent.py", "Go", "-s", "s", "--input-id", "in-1")
+    project.until_started("a")
+    other = spawn("run", "agent.py", "More", "-s", "s", "--queue", "--input-id", "in-2", "--json")
+    project.until(lambda: b'"in-2"' in project.log("s"))
+    aborting = spawn("abort", "s")
+    project.until(lambda: b"lousho.abort_asked" in project.log("s"))
+    project.let_go("a")
+    assert (owner.wait(20), aborting.wait(20)) == (130, 0)
+    out, _ = other.communicate(timeout=20)
+    assert other.returncode == 0
+    assert json.loads(out)["data"]["text"] == "one"
+    ends = [record for line in project.log("s").splitlines() if line for record in json.loads(line)["records"]]
+    settled = [(end["id"], end["outcome"]) for end in ends if end["type"] == "lousho.input_settled"]
+    assert settled == [("in-1", "aborted"), ("in-2", "completed")]
+
+
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_pipe_gets_no_colour_and_no_spinner(process: Any, stream: str) -> None:
     ran = process("run", "trip")

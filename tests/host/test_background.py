@@ -17,6 +17,7 @@ from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.stores.memory import MemoryStore
 from lousho_cli.tools.define import define_tool
 from tests.host.agents import lead, left_running, notes, records_of, scout
+from tests.host.left import left
 
 
 async def test_an_agent_runs_beside_the_thread_and_its_end_is_noted(host: HarnessHost, store: Any, gated: Any) -> None:
@@ -130,12 +131,14 @@ async def test_ds_099_an_agent_runs_again_with_what_it_had_done(lasting: Any, ga
     assert (result.outcome, result.text, ran) == ("completed", "A door, open.", ["look", "open", "open"])
     (started,) = await records_of(lasting, "t", r.AgentStarted)
     assert len(await records_of(lasting, started.session, r.InputReceived)) == 1
-    assert [one.attempt for one in await records_of(lasting, started.session, r.RunResumed)] == [2]
+    assert [one.attempt for one in await records_of(lasting, started.session, r.RunResumed)] == [1]  # handed over
     await second.close()
 
 
 async def test_ds_100_an_agent_runs_again_until_no_attempt_is_left(lasting: Any, gated: Any) -> None:
     key = await left_running(lasting, gated, run_again_after_crash=True)
+    (started,) = await records_of(lasting, "t", r.AgentStarted)
+    await left(lasting, (r.RunResumed(1),), thread=started.session)  # whoever it was handed to began, and died
     model, second = gated("Not asked."), create_harness_host({"log": lasting})
     again = lead(agent=define_harness("scout", model, durability={"max_attempts": 1}))
     result = await (await second.open(again, "t")).agent_result(key)

@@ -95,7 +95,7 @@ async def test_ds_103_what_a_turn_that_runs_again_had_started_gives_its_stored_r
     assert (await session.agent_result("c1")).outcome == "completed"
     assert (await session.settled("agents.c1")).text == "I see."
     assert len(scouts.asked) == 2
-    assert [one.attempt for one in await records_of(store, "t", r.RunResumed)] == [2]
+    assert [one.attempt for one in await records_of(store, "t", r.RunResumed)] == [1]
     assert len(await records_of(store, "t", r.AgentStarted)) == 1
     await second.close()
 

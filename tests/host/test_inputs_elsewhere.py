@@ -9,12 +9,16 @@ import pytest
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
-from lousho_cli.errors import CommandFailedError, ConfigurationError, InputRejectedError
+from lousho_cli.errors import AbortedError, CommandFailedError, ConfigurationError, InputRejectedError, StorageError
 from lousho_cli.host.harness import Harness, define_harness
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.providers.scripted import ScriptedProvider
+from lousho_cli.stores.memory import MemoryStore
 from lousho_cli.tools.function import function_tool
+from tests.host.left import begun as begun_by
+from tests.host.left import left
+from tests.host.owning import until
 
 
 def scripted(*turns: Any, **options: Any) -> Harness:
@@ -267,3 +271,61 @@ async def test_whatever_comes_first_a_thread_is_its_tenants(store: Any) -> None:
         await session.send("1", input_id="a")
         assert (await session.settled("a")).text == "One."
     await again.close()
+
+
+async def test_a_command_that_tidies_up_when_it_is_stopped_holds_nothing_up(store: Any) -> None:
+    begun, refused = asyncio.Event(), asyncio.Event()
+
+    async def tidies(thread: Any, _args: Any) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            try:
+                await thread.set_setting("tidy", True)
+            except AbortedError:
+                refused.set()
+
+    async def fails(_info: Any) -> None:
+        await begun.wait()
+        raise RuntimeError("the hook failed")
+
+    await left(store, begun_by())
+    host = create_harness_host({"log": store})
+    harness = scripted("One.", commands={"tidies": tidies}, durability={"recover": fails})
+    await store.post("t", Post("c", "command", "2026-01-01T00:00:00.000Z", None, {"name": "tidies", "args": None}))
+    async with asyncio.timeout(10):
+        await host.open(harness, "t")
+        await host.idle("t")
+        assert refused.is_set()
+        assert await store.owner("t") is None
+        await host.close()
+
+
+async def test_posts_that_can_not_be_removed_are_recorded_once_and_end_nothing(gated: Any) -> None:
+    class Stuck(MemoryStore):
+        stuck = True
+
+        async def discard(self, log_id: str, post_ids: Any) -> None:
+            if self.stuck and post_ids:
+                raise StorageError("the disk is read-only for now")
+            await super().discard(log_id, post_ids)
+
+    store = Stuck()
+    async with Two(store, gated("One.")) as two:
+        await two.there.send("2", input_id="b")
+        await two.there.set_setting("level", 1)
+        await until(lambda: _has(store, "level", 1))
+        await two.there.set_setting("level", 2)  # the owner still looks for posts
+        await until(lambda: _has(store, "level", 2))
+        store.stuck = False
+        await until(lambda: _nothing_left(store))
+        assert [one.value for one in await records(store) if isinstance(one, r.SettingChanged)] == [1, 2]
+
+
+async def _has(store: Any, name: str, value: Any) -> bool:
+    return bool((await read_session(store, "t")).settings.get(name) == value)
+
+
+async def _nothing_left(store: Any) -> bool:
+    return not await store.inbox("t")

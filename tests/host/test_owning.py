@@ -42,6 +42,18 @@ def test_ds_155_a_renewal_that_comes_too_late_is_refused_at_once() -> None:
     assert ownership_from({"expires_after_ms": 9000}).renews_ms == 3000
 
 
+@pytest.mark.parametrize("option", ["persistence", "log", "lifecycle", "agents", "commands"])
+def test_an_option_that_is_no_mapping_is_named(option: str, tmp_path: Path) -> None:
+    make = (
+        create_harness_host
+        if option in ("persistence", "log", "lifecycle")
+        else lambda **given: define_harness("h", ScriptedProvider(["Hi."]), **given)
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        make(**{option: FileStore(tmp_path)})
+    assert (caught.value.field, "must be a mapping, not FileStore" in caught.value.detail) == (option, True)
+
+
 def test_ds_205_ownership_lasts_30_s_and_is_renewed_every_10() -> None:
     assert (Ownership().expires_after_ms, Ownership().renews_ms) == (30_000, 10_000)
 

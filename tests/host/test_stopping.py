@@ -67,6 +67,20 @@ async def test_ds_094_a_recoverable_close_writes_no_end_and_the_next_host_goes_o
     await second.close()
 
 
+async def test_ds_185_a_stop_for_a_deploy_uses_up_no_attempt(store: Any, gated: Any) -> None:
+    for _ in range(3):
+        host, model = host_of(store), gated("One.")
+        session = await host.open(harness(model, durability={"max_attempts": 1}), "t")
+        await session.send("1", input_id="a")
+        await model.begun.wait()
+        await host.close(recoverable=True)
+    assert (await state(store)).attempts == 1
+    last = host_of(store)
+    again = await last.open(harness(Model("Two."), durability={"max_attempts": 1}), "t")
+    assert (await again.settled("a")).text == "Two."
+    await last.close()
+
+
 @pytest.mark.parametrize("recoverable", [False, True])
 async def test_ds_095_a_turn_that_a_user_cancelled_ends_aborted_whatever_the_close(store: Any, gated: Any, recoverable: bool) -> None:
     host, model = host_of(store), gated("One.")

@@ -107,6 +107,8 @@ class Writer:
         """
         if inline and self._try_now(job):
             return job.outcome()
+        if self._stopped:
+            return self.run_now(job)  # its thread takes up nothing more
         import asyncio
 
         try:
@@ -157,21 +159,26 @@ class Writer:
         while not self._stopped:
             self._signal.get()
             self._awake = False  # what comes from here on wakes it again
-            with self._turn:
-                jobs = []
-                while self._waiting:
-                    jobs.append(self._waiting.popleft())
-                if jobs:
-                    self._perform(jobs)
-            _deliver(jobs)
+            self._perform_waiting()
+
+    def _perform_waiting(self) -> None:
+        with self._turn:
+            jobs = []
+            while self._waiting:
+                jobs.append(self._waiting.popleft())
+            if jobs:
+                self._perform(jobs)
+        _deliver(jobs)
 
     def stop(self, *, wait: bool = True) -> None:
-        """Ends the thread behind all that waits; ``wait``: and returns once it has ended."""
+        """Ends the thread; ``wait``: and returns once that has ended and all that waits is done."""
         self._stopped = True
         if self._thread is not None and self._thread is not threading.current_thread():
             self._signal.put(None)
             if wait:
                 self._thread.join(BUSY_S)
+        if wait:
+            self._perform_waiting()  # what came while the thread was at its last turn, or before there was one
 
     # Transactions
 

@@ -261,3 +261,20 @@ async def test_two_event_loops_may_use_one_store(store: SqliteStore, batch: Make
 
     await asyncio.gather(*(asyncio.to_thread(elsewhere, f"s{number}") for number in range(4)))
     assert {head.id: head.seq for head in (await store.heads()).heads} == {f"s{number}": 30 for number in range(4)}
+
+
+async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever(place: Path, batch: MakeBatch) -> None:
+    store = SqliteStore(place)
+    first, second = await store.claim("a", "h"), await store.claim("b", "h")  # two, so that writes go through the thread
+    await asyncio.gather(store.append(first, [batch(1)], durable=True), store.append(second, [batch(1)], durable=True))
+    writing = asyncio.ensure_future(store.append(first, [batch(2)], durable=True))
+    await asyncio.sleep(0)  # it waits for the thread
+    store.close()
+    async with asyncio.timeout(5):
+        await writing
+        for claim in (first, second):
+            with pytest.raises(StorageError):
+                await store.release(claim)
+    again = SqliteStore(place)
+    assert (await again.read("a")).head == 2, "what waited when it was closed was written"
+    again.close()
