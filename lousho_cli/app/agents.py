@@ -15,7 +15,7 @@ import msgspec
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.config import load_settings
 from lousho_cli.app.demos import DEMOS, demo
-from lousho_cli.app.documents import SUFFIXES
+from lousho_cli.app.documents import NOT_FOUND, SUFFIXES
 from lousho_cli.app.targets import resolve_target
 from lousho_cli.app.wiring import current_folder, locate_store
 from lousho_cli.errors import ConfigurationError
@@ -59,6 +59,7 @@ def find_agent(session_id: str, name: str, path: str | None, choice: AgentChoice
     cwd = current_folder()
     if choice.agent is not None:
         return resolve_target(choice.agent, cwd).agent
+    require_places(choice, cwd)
     places = choice.agents or tuple(load_settings().agents or ())
     broken: list[str] = []
     for candidate in _candidates(places, cwd):
@@ -75,6 +76,18 @@ def find_agent(session_id: str, name: str, path: str | None, choice: AgentChoice
     if path is not None and parent is not None and (parent / _file_of(path)).exists():
         return resolve_target(path, parent).agent
     raise _not_found(session_id, name, path, broken)
+
+
+def require_places(choice: AgentChoice, cwd: Path) -> None:
+    """Lets only a choice pass whose ``agents`` are there: a slip would have each session run with its stored file instead.
+
+    Raises:
+        ConfigurationError: one is not.
+    """
+    for place in choice.agents or ():
+        if not (cwd / Path(_file_of(place)).expanduser()).exists():
+            hint = "Name a file or a folder that is there."
+            raise ConfigurationError(f"--agents {place}: there is no such file or folder", field="--agents", code=NOT_FOUND, hint=hint)
 
 
 def _file_of(path: str) -> str:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
-from lousho_cli.app.agents import AgentChoice
+from lousho_cli.app.agents import AgentChoice, require_places
 from lousho_cli.app.driving import TOOL_STOPPED
 from lousho_cli.app.notify import notify
 from lousho_cli.app.own_agents import OwnAgents
@@ -21,7 +21,7 @@ from lousho_cli.app.preparing import RunFlags
 from lousho_cli.app.results import PendingItem, RunDone, RunFailure
 from lousho_cli.app.run_ends import done_of_session, item_of_session
 from lousho_cli.app.signals import Caught, watching
-from lousho_cli.app.wiring import open_store
+from lousho_cli.app.wiring import current_folder, open_store
 from lousho_cli.core.pending import has_work
 from lousho_cli.domain.heads import Head
 from lousho_cli.errors import AbortedError, OwnershipLostError, PropagatingToolError, SDKError, StorageError
@@ -100,6 +100,7 @@ async def work(order: WorkOrder, view: View) -> Caught:
     Raises:
         StorageError, NotAStoreError: the store can not be read to begin with.
     """
+    require_places(order.choice, current_folder())
     store = open_store(order.choice.store, create=True)
     assert store is not None, "a store that may be created is always there"
     controller = AbortController()

@@ -12,18 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from lousho_cli.domain.approvals import Question
 from lousho_cli.domain.plain import json_text
-from lousho_cli.ports.tool import Issue, ToolContext
+from lousho_cli.ports.tool import ToolContext
 from lousho_cli.tools.function import check_name
 from lousho_cli.tools.processes import kill_if_same
 from lousho_cli.tools.running import DEFAULT_TIMEOUT_MS, CommandFailed, Finished, run_program
-from lousho_cli.tools.schema import ArgumentSchema
+from lousho_cli.tools.schema import ArgumentSchema, BySchema
 
 _SHOWN_STDERR = 1500  # an error result is cut at 2000 characters, and the end is what counts
 
 
-class CommandTool:
+class CommandTool(BySchema):
     """A tool that runs a program, in a folder of this host.
 
     Args:
@@ -64,16 +63,6 @@ class CommandTool:
         self.timeout_ms = timeout_ms
         self.env = dict(env or {})
         self._arguments = ArgumentSchema(schema)
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return self._arguments.schema
-
-    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
-        return self._arguments.validate(args)
-
-    def question(self, args: Any) -> Question | None:
-        return None
 
     async def call(self, args: Any, context: ToolContext) -> Any:
         finished = await run_program(

@@ -92,7 +92,23 @@ def _issues(error: Any) -> list[Issue]:
     return [Issue(".".join(path) or "(root)", error.message[:500])]
 
 
-class SchemaTool:
+class BySchema:
+    """The part of a tool that follows from the JSON Schema of its arguments; it never asks a person by itself."""
+
+    _arguments: ArgumentSchema
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        return self._arguments.schema
+
+    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
+        return self._arguments.validate(args)
+
+    def question(self, args: Any) -> Question | None:
+        return None
+
+
+class SchemaTool(BySchema):
     """A tool given as its parts.
 
     Args:
@@ -128,16 +144,6 @@ class SchemaTool:
         self._execute = execute
         self._async = iscoroutinefunction(execute)
         self._takes_context = takes_context(execute)
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return self._arguments.schema
-
-    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
-        return self._arguments.validate(args)
-
-    def question(self, args: Any) -> Question | None:
-        return None
 
     async def call(self, args: Any, context: ToolContext) -> Any:
         given = (args, context) if self._takes_context else (args,)

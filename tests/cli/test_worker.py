@@ -424,3 +424,9 @@ def test_on_a_terminal_a_status_line_stands_below(project: Any, begun: Any, term
     running.until("0 running, 0 waiting, 1 done, cost", behind="t: given back")
     running.process.send_signal(signal.SIGTERM)
     assert running.ended() == 143
+
+
+def test_agents_that_are_not_there_are_named_at_once(project: Any) -> None:
+    ran = project.lousho("worker", "--once", "--agents", "nosuch")
+    assert ran.code == 2
+    assert "--agents nosuch: there is no such file or folder [LOUSHO_SPEC_NOT_FOUND]" in ran.err

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from lousho_cli.domain.approvals import Question
-from lousho_cli.ports.tool import Issue, ToolContext
+from lousho_cli.ports.tool import ToolContext
 from lousho_cli.tools.mcp.approval import needs_approval, replay
 from lousho_cli.tools.mcp.names import clean
 from lousho_cli.tools.mcp.server import McpServer, Offer
-from lousho_cli.tools.schema import ArgumentSchema
+from lousho_cli.tools.schema import ArgumentSchema, BySchema
 
 _DESCRIPTION = 16_000
 
 
-class McpTool:
+class McpTool(BySchema):
     """One tool of a server.
 
     Args:
@@ -36,16 +34,6 @@ class McpTool:
         self.read_only = offer.hints.read_only is True
         self._server, self._own_name = server, offer.name
         self._arguments = ArgumentSchema(offer.schema)
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return self._arguments.schema
-
-    def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
-        return self._arguments.validate(args)
-
-    def question(self, args: Any) -> Question | None:
-        return None
 
     async def call(self, args: Any, context: ToolContext) -> Any:
         return await self._server.call(self._own_name, args, context)
