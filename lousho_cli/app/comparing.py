@@ -7,8 +7,9 @@ import msgspec
 from lousho_cli.app.showing import Point, read_point
 from lousho_cli.app.usage import Totals, session_totals, totals_of
 from lousho_cli.core.alignment import Change
-from lousho_cli.core.compare import Drift, Mode, compare_trajectories
+from lousho_cli.core.compare import Drift, compare_trajectories
 from lousho_cli.core.limits import used_with_sub_agents
+from lousho_cli.core.matching import Mode
 from lousho_cli.core.trajectory import Comparable, Step
 from lousho_cli.ports.sessions import Sessions
 
@@ -31,21 +32,21 @@ class Compared(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Two sessions step by step. ``diverged_at`` is left out when no step differs.
 
     ``drift`` is the table an eval prints, ``changes`` every difference between paired steps,
-    ``matches`` whether b passes for a under ``mode``.
+    ``matches`` whether b passes for a under ``mode``; without one, whether nothing differs.
     """
 
     a: tuple[Step, ...]
     b: tuple[Step, ...]
     drift: tuple[Drift, ...]
     changes: tuple[Change, ...]
-    mode: Mode
     matches: bool
     tokens: TokenTotals
     usage: UsageOfBoth
     diverged_at: int | None = None
+    mode: Mode | None = None
 
 
-async def compare(store: Sessions | None, a: str, b: str, *, mode: Mode = "strict") -> tuple[Compared, tuple[Point, Point]]:
+async def compare(store: Sessions | None, a: str, b: str, *, mode: Mode | None = None) -> tuple[Compared, tuple[Point, Point]]:
     """How ``b`` differs from ``a``, and what the two addresses meant.
 
     Raises:

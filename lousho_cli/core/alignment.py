@@ -68,11 +68,26 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def changes(a: Sequence[Step], b: Sequence[Step]) -> tuple[Change, ...]:
     """Every difference between two runs, in the order of the steps. Call ids never differ."""
-    pairs = _align([step_key(step) for step in a], [step_key(step) for step in b], _names(a), _names(b))
     found: list[Change] = []
-    for left, right in pairs:
+    for left, right in paired_steps(a, b):
         found.extend(_of_step(a[left] if left is not None else None, b[right] if right is not None else None, left, right))
     return tuple(found)
+
+
+def paired_steps(a: Sequence[Step], b: Sequence[Step]) -> list[Pair]:
+    """Which step of one run is which of the other, in order."""
+    return list(_align([step_key(step) for step in a], [step_key(step) for step in b], _names(a), _names(b)))
+
+
+def paired_calls(a: Sequence[StepCall], b: Sequence[StepCall]) -> list[Pair]:
+    """Which call of one step is which of the other, in order."""
+    names = [[(call.name,) for call in calls] for calls in (a, b)]
+    return list(_align([call_key(call) for call in a], [call_key(call) for call in b], names[0], names[1]))
+
+
+def same_call(a: StepCall, b: StepCall) -> bool:
+    """Whether two calls ask for the same and gave the same, ids aside."""
+    return bool(call_key(a) == call_key(b) and _result_key(a) == _result_key(b))
 
 
 def step_key(step: Step) -> Any:
@@ -147,9 +162,7 @@ def _of_step(a: Step | None, b: Step | None, left: int | None, right: int | None
         yield Change("added", "text", None, b_step, b=b.text)
     elif b is None and a and not a_calls:
         yield Change("removed", "text", a_step, None, a=a.text)
-    keys = [[call_key(call) for call in calls] for calls in (a_calls, b_calls)]
-    names = [[(call.name,) for call in calls] for calls in (a_calls, b_calls)]
-    for i, j in _align(keys[0], keys[1], names[0], names[1]):
+    for i, j in paired_calls(a_calls, b_calls):
         yield from _of_call(None if i is None else a_calls[i], None if j is None else b_calls[j], a_step, b_step)
 
 

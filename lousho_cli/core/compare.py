@@ -8,18 +8,14 @@ and names the path and both values of each.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from lousho_cli.core.alignment import Change, call_key, changes, step_key
+from lousho_cli.core.ignoring import without_arguments
+from lousho_cli.core.matching import Mode, trajectories_match
 from lousho_cli.core.trajectory import Comparable, Step, Trajectory, trajectory_of
-from lousho_cli.errors import ConfigurationError
-
-Mode = Literal["strict", "unordered", "subset", "superset"]
-MODES: tuple[Mode, ...] = ("strict", "unordered", "subset", "superset")
 
 UNKNOWN = "-"
 """Stands in the drift table for what a side does not say: a list of messages has no finish reason."""
@@ -40,7 +36,7 @@ class Comparison(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     a, b: each run's steps.
     drift: the table; texts and results never drift.
     changes: every difference between paired steps.
-    matches: whether b passes for a under the mode that was asked for (see ``matches``).
+    matches: whether b passes for a under the mode that was asked for (see ``compare_trajectories``).
     """
 
     diverged_at: int | None = None
@@ -51,18 +47,27 @@ class Comparison(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     matches: bool
 
 
-def compare_trajectories(a: Comparable, b: Comparable, *, mode: Mode = "strict", usage: bool = False) -> Comparison:
+def compare_trajectories(
+    a: Comparable | Trajectory,
+    b: Comparable | Trajectory,
+    *,
+    mode: Mode | None = None,
+    usage: bool = False,
+    ignore: Iterable[str] = (),
+) -> Comparison:
     """Compares run ``b``, the current one, with run ``a``, the committed one.
 
     Args:
-        a, b: checkpoints, dictionaries of checkpoints, or lists of messages.
-        mode: what ``matches`` asks for.
+        a, b: checkpoints, dictionaries of checkpoints, lists of messages, or trajectories.
+        mode: what ``matches`` asks for: see ``core.matching``; None asks that nothing diverges, texts and results
+            included, and that nothing that is known on both sides drifts.
         usage: let the number of tokens drift, too.
+        ignore: arguments that do not count, and are not shown: see ``core.ignoring``.
 
     Raises:
         ConfigurationError: one of them is none of these, or there is no such mode.
     """
-    left, right = trajectory_of(a), trajectory_of(b)
+    left, right = (without_arguments(_read(side), ignore) for side in (a, b))
     diverged_at = _diverged_at(left.steps, right.steps)
     drift = tuple(_drift(left, right, usage))
     return Comparison(
@@ -71,20 +76,12 @@ def compare_trajectories(a: Comparable, b: Comparable, *, mode: Mode = "strict",
         b=right.steps,
         drift=drift,
         changes=() if diverged_at is None else changes(left.steps, right.steps),
-        matches=_same(diverged_at, drift) if mode == "strict" else _calls_match(left.steps, right.steps, mode),
+        matches=_same(diverged_at, drift) if mode is None else trajectories_match(left, right, mode),
     )
 
 
-def matches(a: Comparable, b: Comparable, mode: Mode = "strict") -> bool:
-    """Whether run ``b`` passes for run ``a``.
-
-    strict: nothing diverges, and nothing that is known on both sides drifts.
-    unordered: b made exactly the calls of a, in whatever order and steps.
-    subset: b made no call that a did not make.
-    superset: b made every call that a made.
-
-    The last three look at calls alone, by name and arguments, wherever they stand; texts,
-    results and ids do not count. A call made twice counts twice.
+def matches(a: Comparable | Trajectory, b: Comparable | Trajectory, mode: Mode | None = None) -> bool:
+    """Whether run ``b`` passes for run ``a``, as ``compare_trajectories`` says.
 
     Raises:
         ConfigurationError: as ``compare_trajectories``.
@@ -92,23 +89,12 @@ def matches(a: Comparable, b: Comparable, mode: Mode = "strict") -> bool:
     return compare_trajectories(a, b, mode=mode).matches
 
 
+def _read(side: Comparable | Trajectory) -> Trajectory:
+    return side if isinstance(side, Trajectory) else trajectory_of(side)
+
+
 def _same(diverged_at: int | None, drift: Sequence[Drift]) -> bool:
     return diverged_at is None and all(UNKNOWN in {row.committed, row.current} for row in drift)
-
-
-def _calls_match(a: Sequence[Step], b: Sequence[Step], mode: Mode) -> bool:
-    wanted, made = _calls(a), _calls(b)
-    if mode == "unordered":
-        return made == wanted
-    if mode == "subset":
-        return made <= wanted
-    if mode == "superset":
-        return made >= wanted
-    raise ConfigurationError(f"there is no mode {mode}", field="mode", hint=f"One of {', '.join(MODES)}.")
-
-
-def _calls(steps: Sequence[Step]) -> Counter[Any]:
-    return Counter(call_key(call) for step in steps for call in step.tools)
 
 
 def _diverged_at(a: Sequence[Step], b: Sequence[Step]) -> int | None:

@@ -39,11 +39,17 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Trajectory(msgspec.Struct, frozen=True):
-    """The steps of a run, and what is known beside them; None is unknown."""
+    """The steps of a run, and what is known beside them; None is unknown. ``roles`` are those of its messages, () where unknown."""
 
     steps: tuple[Step, ...]
     finish_reason: str | None = None
     total_tokens: int | None = None
+    roles: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> tuple[StepCall, ...]:
+        """Every call, in order."""
+        return tuple(call for step in self.steps for call in step.tools)
 
 
 def trajectory_of(value: Comparable) -> Trajectory:
@@ -55,11 +61,12 @@ def trajectory_of(value: Comparable) -> Trajectory:
     if isinstance(value, Checkpoint):
         usage = value.usage
         tokens = usage.total_tokens if usage.model_calls or usage.total_tokens else None
-        return Trajectory(steps_of(value.messages), value.finish_reason, tokens)
+        return Trajectory(steps_of(value.messages), value.finish_reason, tokens, _roles(value.messages))
     if isinstance(value, Mapping):
         return _of_dictionary(value)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return Trajectory(steps_of(map(message_from, value)))
+        read = [message_from(message) for message in value]
+        return Trajectory(steps_of(read), roles=_roles(read))
     raise _not_comparable()
 
 
@@ -70,11 +77,17 @@ def _of_dictionary(value: Mapping[str, Any]) -> Trajectory:
         raise _not_comparable()
     reason = value.get("finish_reason", value.get("finishReason", "stop"))  # left out when it is the default
     tokens = usage.get("total_tokens", usage.get("totalTokens"))
+    read = [message_from(message) for message in messages]
     return Trajectory(
-        steps_of(map(message_from, messages)),
+        steps_of(read),
         reason if isinstance(reason, str) else None,
         tokens if isinstance(tokens, int) else None,
+        _roles(read),
     )
+
+
+def _roles(messages: Iterable[Message]) -> tuple[str, ...]:
+    return tuple(message.role for message in joined(messages))
 
 
 def _not_comparable() -> ConfigurationError:

@@ -1,4 +1,4 @@
-"""Many runs, looked at as a set: model calls recorded and played again.
+"""Many runs, looked at as a set: what a case is and what must hold, its results and reports; model calls recorded and played again.
 
-May import ports, core, domain, errors and the package's version. No store, no provider and no tool: those are handed in.
+May import pages, ports, core, domain, errors and the package's version. No store, no provider and no tool: those are handed in.
 """

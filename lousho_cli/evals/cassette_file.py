@@ -167,6 +167,9 @@ def read_cassette(path: Path) -> CassetteFile | None:
         raise invalid(
             path, f"can not be read: {getattr(error, 'strerror', None) or error}", "Check the path and its permissions."
         ) from error
+    quick = _read_quickly(text)
+    if quick is not None:
+        return quick
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -178,6 +181,16 @@ def read_cassette(path: Path) -> CassetteFile | None:
         what = f"is of version {version}, and this lousho reads version {VERSION}"
         raise invalid(path, what, "Update lousho, or delete the file and record it again.")
     return _checked(path, value)
+
+
+def _read_quickly(text: bytes) -> CassetteFile | None:
+    """What nearly every file is; None for one that has to be looked at closely, to say what is wrong with it."""
+    try:
+        file = msgspec.json.decode(text, type=CassetteFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    sound = file.version == VERSION and all((entry.response is None) != (entry.error is None) for entry in file.entries)
+    return file if sound else None
 
 
 def _checked(path: Path, value: Any) -> CassetteFile:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -30,11 +32,16 @@ _NOTHING = object()
 
 
 class Difference(NamedTuple):
-    """Where two requests first differ: a path such as ``messages[2].content``, and both values, shortened."""
+    """Where two requests first differ: a path such as ``messages[2].content``, and both values, shortened.
+
+    ``entry``: the number of the recorded one in its file, from 1; ``key``: its short key.
+    """
 
     path: str
     now: str
     recorded: str
+    entry: int = 0
+    key: str = ""
 
 
 class Matching:
@@ -86,29 +93,51 @@ class Matching:
 
         In a sequence that is the next one, of conversations that go on side by side the one most like it; else the most alike.
         """
-        left = [self._entries[place] for place in self._unused if place >= self._floor] if self._begun else list(self._entries)
+        left = [place for place in self._unused if place >= self._floor] if self._begun else list(range(len(self._entries)))
         if self._match == "sequence" and self._begun and left:
-            left = [entry for entry in left if entry is left[0] or (entry.lane, left[0].lane) in self._beside]
-        found = [difference for entry in left if (difference := first_difference(request, entry)) is not None]
+            first = self._entries[left[0]].lane
+            left = [place for place in left if place == left[0] or (self._entries[place].lane, first) in self._beside]
+        found = [
+            difference._replace(entry=place + 1, key=short_key(self._keys[place]))
+            for place in left
+            if (difference := first_difference(request, self._entries[place])) is not None
+        ]
         return max(found, key=lambda one: _depth(one.path), default=None)
 
 
 def key_of(request: Request, kind: str = "stream") -> str:
     """What two calls must have in common to be the same: all but what the caller never says."""
-    return json.dumps([kind, _data(request)], ensure_ascii=False, sort_keys=True)
+    asked = [kind, request.model, _messages(request), _tools_key(msgspec.json.encode(request.tools))]
+    return json.dumps(asked, ensure_ascii=False, sort_keys=True)
+
+
+def short_key(key: str) -> str:
+    """A key as it is told: 12 hex digits that are the same for equal requests."""
+    return sha256(key.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+@lru_cache(maxsize=64)  # an agent offers the same tools with each call
+def _tools_key(encoded: bytes) -> str:
+    return json.dumps(_tools(msgspec.json.decode(encoded)), ensure_ascii=False, sort_keys=True)
 
 
 def _data(request: Request) -> dict[str, Any]:
-    data: dict[str, Any] = msgspec.to_builtins(request)
-    for name in ("temperature", "maxTokens"):
-        del data[name]
-    for message in data["messages"]:
+    return {"model": request.model, "messages": _messages(request), "tools": _tools(msgspec.to_builtins(request.tools))}
+
+
+def _messages(request: Request) -> Any:
+    messages = msgspec.to_builtins(request.messages)
+    for message in messages:
         for call in message.get("toolCalls", ()):
             given = call["args"]
             call["args"] = canonical_args(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
-    for tool in data["tools"]:
+    return messages
+
+
+def _tools(tools: Any) -> Any:
+    for tool in tools:
         tool["parameters"] = canonical(tool["parameters"])
-    return data
+    return tools
 
 
 def first_difference(request: Request, entry: Entry) -> Difference | None:

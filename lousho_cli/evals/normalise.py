@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import lru_cache
 from typing import Any
 
 from lousho_cli.domain.plain import plain
@@ -32,6 +33,7 @@ _WORDS = (
 )
 
 
+@lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more
 def normalised_text(text: str) -> str:
     """A text without what differs from run to run: ``<timestamp>``, ``<date>``, ``<uuid>``, ``<id>``."""
     for pattern, word in _WORDS:

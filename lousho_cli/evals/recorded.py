@@ -14,10 +14,10 @@ from lousho_cli.domain.messages import FilePart, ImagePart, Message, ToolCall
 from lousho_cli.domain.plain import json_text, text_of
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import HookError, ProviderError
-from lousho_cli.evals.cassette_file import Chunk, Failure, Request, Response, ResponseCall, Usage
+from lousho_cli.evals.cassette_file import Chunk, Failure, Request, RequestTool, Response, ResponseCall, Usage
 from lousho_cli.evals.normalise import canonical, canonical_args, normalised
 from lousho_cli.evals.redact import Redact, pieces_of, redacted
-from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, ReasoningDelta, TextDelta
+from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, ReasoningDelta, TextDelta, ToolSpec
 
 Normalize = Callable[[dict[str, Any]], dict[str, Any]]
 """A request as JSON data in, the same without what should not count out: ``model``, ``messages``, ``tools``."""
@@ -38,18 +38,36 @@ def request_of(request: ModelRequest, redact: Redact, normalize: Normalize | Non
     Raises:
         HookError: ``normalize`` or ``redact`` failed.
     """
-    data: dict[str, Any] = {
-        "model": request.model,
-        "messages": [_message(message) for message in request.messages],
-        "tools": [{"name": tool.name, "description": tool.description, "parameters": canonical(tool.schema)} for tool in request.tools],
-        "temperature": None,
-        "maxTokens": None,
-    }
-    if normalize is not None:
-        data = _asked(normalize, data)
+    data: dict[str, Any] = {"model": request.model, "messages": [_message(message) for message in request.messages]}
+    if normalize is None:
+        tools = _tools(request.tools, redact)
+    else:
+        data = _asked(normalize, data | {"tools": _plain_tools(request.tools), "temperature": None, "maxTokens": None})
+        tools = _clean_tools(data.pop("tools"), redact)
     clean = redacted(data, redact)
     model = clean["model"]
-    return msgspec.convert(normalised(clean) | {"model": model}, Request)
+    return msgspec.structs.replace(msgspec.convert(normalised(clean) | {"model": model}, Request), tools=tools)
+
+
+def _tools(tools: tuple[ToolSpec, ...], redact: Redact) -> tuple[RequestTool, ...]:
+    try:
+        encoded = msgspec.json.encode(tools, order="sorted")
+    except TypeError:  # a schema that holds what is not JSON; it is left out
+        return _clean_tools(_plain_tools(tools), redact)
+    return _tools_of(encoded, redact)
+
+
+@lru_cache(maxsize=64)  # an agent offers the same tools with each call
+def _tools_of(encoded: bytes, redact: Redact) -> tuple[RequestTool, ...]:
+    return _clean_tools(_plain_tools(msgspec.json.decode(encoded, type=tuple[ToolSpec, ...])), redact)
+
+
+def _plain_tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
+    return [{"name": tool.name, "description": tool.description, "parameters": canonical(tool.schema)} for tool in tools]
+
+
+def _clean_tools(tools: list[dict[str, Any]], redact: Redact) -> tuple[RequestTool, ...]:
+    return msgspec.convert(normalised(redacted(tools, redact)), tuple[RequestTool, ...])
 
 
 def _asked(normalize: Normalize, data: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from lousho_cli.core.masking import values_masker
+from lousho_cli.core.masking import names_secret, values_masker
 from lousho_cli.core.redaction import masked
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import HookError
@@ -35,8 +35,17 @@ def redactor(own: Redact | None = None, environ: Mapping[str, str] | None = None
     Raises, when it is used:
         HookError: ``own`` raised, or gave no text.
     """
+    secrets = tuple((name, value) for name, value in (environ or {}).items() if names_secret(name))
+    return _redactor(own, secrets) if own is not None else _without_own(secrets)
 
-    without_values = values_masker(environ or {}, MARK, _LEAST)
+
+@lru_cache(maxsize=4)  # many cassettes of one process share what was looked at
+def _without_own(secrets: tuple[tuple[str, str], ...]) -> Redact:
+    return _redactor(None, secrets)
+
+
+def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...]) -> Redact:
+    without_values = values_masker(dict(secrets), MARK, _LEAST)
 
     @lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more
     def redact(text: str) -> str:

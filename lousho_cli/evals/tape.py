@@ -40,7 +40,7 @@ from lousho_cli.evals.cassette_file import (
     read_cassette,
     write_cassette,
 )
-from lousho_cli.evals.cassette_matching import Match, Matching
+from lousho_cli.evals.cassette_matching import Match, Matching, key_of, short_key
 from lousho_cli.evals.recorded import Normalize, request_of
 from lousho_cli.evals.redact import Redact, redactor
 from lousho_cli.ports.provider import ModelRequest
@@ -67,6 +67,7 @@ class Tape:
         normalize, redact: see ``recorded`` and ``redact``.
         goes_on: it is used for a session that has begun before.
         stays_open: a file that is begun here is open until ``complete``.
+        clean: what ``redactor`` made, where many cassettes are played one after the other.
 
     Raises:
         CassetteError: the file can not be used, or there is none to replay.
@@ -83,10 +84,11 @@ class Tape:
         *,
         goes_on: bool = False,
         stays_open: bool = False,
+        clean: Redact | None = None,
     ) -> None:
         _one_of("mode", mode, ("record", "replay", "auto"))
         _one_of("match", match, ("sequence", "request"))
-        self.path, self.redact = path, redactor(redact, os.environ)
+        self.path, self.redact = path, clean or redactor(redact, os.environ)
         self._normalize, self._goes_on = normalize, goes_on
         self._replaces = mode == "record"
         self._seen: Identity | None = None if self._replaces else identity_of(path)
@@ -156,7 +158,8 @@ class Tape:
             )
         return CassetteMismatchError(
             f"call {self._calls} is not the one that the cassette {self.path} holds: {difference.path} is {difference.now}, "
-            f"recorded was {difference.recorded}",
+            f"recorded was {difference.recorded} (its key is {short_key(key_of(request))}, nearest is entry {difference.entry}, "
+            f"{difference.key})",
             path=str(self.path),
             call=self._calls,
             at=difference.path,

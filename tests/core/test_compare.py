@@ -265,9 +265,10 @@ def test_modes_look_at_the_calls_as_docstring_says(order: str, mode: Any, expect
     assert compare_trajectories(a, b, mode=mode).matches == expected
 
 
-def test_a_mode_ignores_texts_and_strict_does_not() -> None:
-    assert matches(SUNNY, RAINY, "unordered")
-    assert not matches(SUNNY, RAINY, "strict")
+def test_a_mode_ignores_texts_and_results_and_no_mode_does_not() -> None:
+    for mode in ("strict", "unordered", "subset", "superset"):
+        assert matches(SUNNY, RAINY, mode)
+    assert not matches(SUNNY, RAINY)
     with pytest.raises(ConfigurationError):
         matches(SUNNY, RAINY, "fuzzy")  # type: ignore[arg-type]
 

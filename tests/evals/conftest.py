@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import warm_process
 
 from lousho_cli import AgentExecutor, cassette, memory_store
+from lousho_cli.__main__ import main
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, TextDelta
 from lousho_cli.tools.function import function_tool
@@ -119,3 +123,67 @@ def bench() -> type[Bench]:
 def tape(tmp_path: Path) -> Path:
     """Where a cassette goes; its folder is not there yet."""
     return tmp_path / "__cassettes__" / "one.json"
+
+
+# Evals
+
+collect_ignore = ["project"]  # a project that tests drive with the command; its evals are no tests of ours
+
+
+class Ran(NamedTuple):
+    """What a command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)["data"]
+
+
+class EvalsBench:
+    """A person in an empty folder with evals, and ``lousho`` in this process or in one of its own."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
+
+    def lousho(self, *args: str) -> Ran:
+        self._capsys.readouterr()
+        code = main(list(args))
+        return Ran(int(code), *self._capsys.readouterr())
+
+    def process(self, *args: str, **options: Any) -> Any:
+        """The same in a process of its own."""
+        return warm_process.run([sys.executable, "-m", "lousho_cli", *args], cwd=self.folder, capture_output=True, text=True, **options)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def agent(self, *turns: Any, name: str = "agent.yaml", **more: Any) -> None:
+        """A scripted agent with the tool ``weather``."""
+        turns = turns or ({"tool_calls": [{"name": "weather", "args": {"city": "Lisbon"}, "id": "call_1"}]}, {"text": "Sunny."})
+        agent = {"name": "agent", "prompt": "Be brief.", "provider": {"type": "scripted", "turns": list(turns)}}
+        self.write("tools.py", 'def weather(city: str = "", at: str = "") -> dict:\n    """Forecast."""\n    return {"forecast": "sun"}\n')
+        self.write(name, json.dumps(agent | {"tools": [{"python": "tools.py:weather"}]} | more))
+
+    def eval(self, *cases: dict[str, Any], name: str = "trip.eval.yaml", **more: Any) -> None:
+        """An eval of that agent. A case without input says go."""
+        whole = [{"name": f"case {number}", "input": "go"} | case for number, case in enumerate(cases or ({},), 1)]
+        self.write(name, json.dumps({"agent": "agent.yaml", "cases": whole} | more))
+
+
+@pytest.fixture
+def evals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> EvalsBench:
+    """An empty working folder below an empty home, and an environment that says nothing."""
+    here = tmp_path / "home" / "work"
+    here.mkdir(parents=True)
+    for name in list(os.environ):
+        if name.startswith(("LOUSHO_", "XDG_", "OPENAI_")) or name in {"CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS"}:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(here)
+    return EvalsBench(here, capsys)

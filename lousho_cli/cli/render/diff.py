@@ -43,7 +43,7 @@ def diff_text(out: Output, a: str, b: str, compared: Any) -> None:
     tokens, costs = zip(columns(compared.usage.a), columns(compared.usage.b), strict=True)
     out.line(f"tokens: {' and '.join(tokens)}")
     out.line(f"cost: {' and '.join(costs)}")
-    if compared.mode != "strict":
+    if compared.mode is not None:
         out.line(f"as {compared.mode}: {'the same' if compared.matches else 'different'}")
 
 

@@ -1,0 +1,38 @@
+"""What a case did wrong itself, told with the line it happened in and never as a traceback."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from pathlib import Path
+from typing import Any
+
+from lousho_cli.errors import SDKError
+from lousho_cli.evals.eval_results import Assertion
+
+_LONGEST = 500
+
+
+def error_of(error: Exception, path: Path) -> dict[str, Any]:
+    """Why a case could not be run to its end: ``error``, and ``hint`` where there is one."""
+    if isinstance(error, SDKError):
+        return {"error": f"{error.detail} [{error.code}]", "hint": error.hint}
+    said = " ".join(str(error).split())[:_LONGEST]
+    told = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    line = _line(error, path)
+    return {"error": f"{path.name} line {line}: {told}" if line else told}
+
+
+def assertion_of(error: AssertionError, path: Path) -> Assertion:
+    """A plain ``assert`` of a case that did not hold, as a gate."""
+    line = _line(error, path)
+    written = linecache.getline(str(path), line).strip() if line else ""
+    said = " ".join(str(error).split())[:_LONGEST]
+    return Assertion(
+        name=written or "assert", passed=False, score=0, detail=": ".join(filter(None, (f"line {line}" if line else "", said)))
+    )
+
+
+def _line(error: BaseException, path: Path) -> int:
+    """The last line of the case's own file on the way to an error, 0 where it is not on it."""
+    return next((frame.lineno or 0 for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == str(path)), 0)

@@ -1,0 +1,37 @@
+"""A report as a file that somebody named, such as ``--html FILE``: there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from lousho_cli.app.wiring import current_folder
+from lousho_cli.errors import ConfigurationError, StorageError
+
+
+def write_report(name: str, data: bytes, flag: str, hint: str = "Check the folder, its permissions and the free space.") -> None:
+    """Writes a file, and the folders above it; one that is there is replaced, and stands as it was where that fails.
+
+    Args:
+        flag: the option that named it.
+        hint: what to do where it fails.
+
+    Raises:
+        ConfigurationError: the name is empty.
+        StorageError: it can not be written.
+    """
+    if not name.strip():
+        raise ConfigurationError(f"{flag} is empty", field=flag, code="LOUSHO_USAGE", hint="Name a file, or leave it out.")
+    target = Path(os.path.realpath(current_folder() / Path(name).expanduser()))
+    aside = target.with_name(f".{target.name:.100}.{secrets.token_hex(6)}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_bytes(data)
+        os.replace(aside, target)
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            aside.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"{name} can not be written: {reason}", code="LOUSHO_SYSTEM_ERROR", hint=hint) from error

@@ -1,0 +1,116 @@
+"""``lousho eval``: did my agent change, and did it get worse?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lousho_cli.cli.exits import Exit
+from lousho_cli.cli.face import Face, face_of
+from lousho_cli.cli.options import Command
+
+if TYPE_CHECKING:
+    from lousho_cli.evals.eval_results import EvalRun
+
+EXAMPLES = (
+    "lousho eval                             every eval below this folder",
+    "lousho eval trip.eval.yaml::sunny       one case",
+    "lousho eval --record                    ask the model, and keep what it says beside the evals",
+    "lousho eval --drift --strict            ask it again and compare; exit 10 where something changed",
+    "lousho eval --replay --junit out.xml    without a model, for CI",
+    "lousho eval add trip@2 --case rain      a case of what a session did",
+)
+
+
+def run(
+    ctx: typer.Context,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATHS]", help="Eval files, folders, or FILE::CASE; default: all below this folder.")
+    ] = None,
+    record: Annotated[bool, typer.Option("--record", help="Ask the model and replace the cassettes.")] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Only play cassettes.")] = False,
+    drift: Annotated[bool, typer.Option("--drift", help="Ask the model again, keep the cassettes, and show what changed.")] = False,
+    drift_usage: Annotated[bool, typer.Option("--drift-usage", help="The same, with the number of tokens.")] = False,
+    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Only cases with this tag; repeatable.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="A soft miss, and drift, fails, too.")] = False,
+    judge: Annotated[bool, typer.Option("--judge", help="Let models grade.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Ask the model where there is no cassette, and record nothing.")] = False,
+    junit: Annotated[str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")] = None,
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write them as a page to look at.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="After a run that was cut: only what it did not come to.")] = False,
+    last: Annotated[bool, typer.Option("--last", help="Show the results of the last run, whole or not; run nothing.")] = False,
+) -> int:
+    """Run evals: cases of what an agent should do, offline by their cassettes, and see what changed."""
+    from lousho_cli.app.eval_plans import EvalOptions, in_ci
+    from lousho_cli.app.evaluating import EvalOrder
+
+    face = face_of(ctx)
+    mode = _mode(record, replay, drift or drift_usage, live)
+    options = EvalOptions(mode, drift_usage, strict, judge, live, in_ci())
+    order = EvalOrder(tuple(paths or ()), tuple(tag or ()), resume, options)
+    evaluated = _last(face) if last else _evaluate(face, order)
+    _show(face, evaluated)
+    _write(face, evaluated, junit, html)
+    if not evaluated.complete and not last:
+        return Exit.ABORTED
+    return Exit.CHECK_FAILED if evaluated.failed else Exit.DONE
+
+
+def _mode(record: bool, replay: bool, drift: bool, live: bool) -> Any:
+    from lousho_cli.errors import ConfigurationError
+
+    given = [name for name, said in (("record", record), ("replay", replay), ("drift", drift)) if said]
+    if len(given) > 1 or (live and replay):
+        words = [f"--{name}" for name in given] + (["--live"] if live and replay else [])
+        raise ConfigurationError(f"{' and '.join(words)} do not go together", field=words[0], code="LOUSHO_USAGE", hint="Give one of them.")
+    return given[0] if given else "auto"
+
+
+def _evaluate(face: Face, order: Any) -> EvalRun:
+    from lousho_cli.app.evaluating import evaluate
+    from lousho_cli.cli.own_stdout import own_stdout
+    from lousho_cli.cli.render.eval_progress import watching_evals
+
+    with own_stdout(face.out), watching_evals(face) as watcher:
+        return evaluate(order, watcher)
+
+
+def _last(face: Face) -> EvalRun:
+    from lousho_cli.app.evaluating import last_run
+
+    return last_run()
+
+
+def _show(face: Face, evaluated: EvalRun) -> None:
+    from lousho_cli.cli.render.evals import eval_text, summary
+
+    face.answer(evaluated, text=lambda: eval_text(face.out, evaluated), quiet=summary(evaluated))
+    face.out.flush()
+
+
+def _write(face: Face, evaluated: EvalRun, junit: str | None, html: str | None) -> None:
+    """The reports, once the results stand on stdout: one that can not be written takes nothing away."""
+    from lousho_cli.app.eval_reports import write_html, write_junit
+
+    for file, write in ((junit, write_junit), (html, write_html)):
+        if file is not None:
+            write(file, evaluated)
+            face.err.note(f"written: {file}")
+
+
+class EvalCommand(Command):
+    """``eval``, behind which ``add SESSION`` is a command of its own. A folder called add is ``./add``, or ``add`` alone."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        import os
+
+        if args[:1] == ["add"] and (len(args) > 1 or not os.path.exists("add")):
+            from lousho_cli.cli.commands import eval_add
+            from lousho_cli.cli.options import single
+
+            return single("add", eval_add.run, eval_add.EXAMPLES).make_context("eval add", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+COMMAND = EvalCommand
