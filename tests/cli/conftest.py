@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from warm_process import Popen
+from warm_process import run as run_process
 
 from lousho_cli.__main__ import main
 from lousho_cli.core.fold import fold
@@ -77,7 +79,7 @@ def process(folder: Path) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     def run(*args: str, environ: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[bytes]:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "timeout": 30} | options
         command = [sys.executable, "-m", "lousho_cli", *args]
-        return subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)} | (environ or {}), check=False, **options)
+        return run_process(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)} | (environ or {}), **options)
 
     return run
 
@@ -314,7 +316,7 @@ def spawn(folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def begin(*args: str, **options: Any) -> subprocess.Popen[str]:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "text": True} | options
         command = [sys.executable, "-m", "lousho_cli", *args]
-        running.append(subprocess.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, **options))
+        running.append(Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, **options))
         return running[-1]
 
     yield begin
@@ -331,7 +333,7 @@ class Terminal:
         self._ours, theirs = os.openpty()
         environ = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"}
         command = [sys.executable, "-m", "lousho_cli", *args]
-        self.process = subprocess.Popen(command, cwd=folder, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)
+        self.process = Popen(command, cwd=folder, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
         self.said = ""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen
 
 import lousho_cli
 from lousho_cli.domain import records as r
@@ -65,7 +66,7 @@ class Process:
 
     def __init__(self, kind: str, place: Path) -> None:
         script = Path(__file__).with_name("other_process.py")
-        self._running = subprocess.Popen(
+        self._running = Popen(
             [sys.executable, str(script), kind, str(place)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -28,7 +28,7 @@ job_module = _load("job")
 points_module = _load("points")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def child_environment() -> dict[str, str]:
     """An environment in which a child process finds the package under test."""
     return dict(os.environ) | {"PYTHONPATH": str(Path(lousho_cli.__file__).parents[1])}

@@ -18,6 +18,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from warm_process import run
+
 import lousho_cli
 from lousho_cli import AgentExecutor
 from lousho_cli.app.wiring import inspect_logs
@@ -75,14 +77,13 @@ class Job:
         """Runs the victim to its end or its death, behind the words ``before``."""
         words = [*before, sys.executable, str(VICTIM), what, str(self.store), str(self.effects), "--replay", self.replay]
         words += ["--apart"] * self.apart
-        done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-        return ran_of(done)
+        return ran_of(run(words, env=environment(), capture_output=True, text=True, timeout=60))
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a ``lousho`` command on the store."""
         url = f"sqlite:{self.store}" if self.database else str(self.store)
         line = [sys.executable, "-m", "lousho_cli", *words, "--json", "--store", url]
-        return subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+        return run(line, env=environment(), capture_output=True, text=True, timeout=60)
 
     def batches(self) -> tuple[r.Batch, ...]:
         with self.opened() as store:
@@ -105,8 +106,8 @@ class Job:
         if not self.database:
             return (self.store / "sessions" / (session or self.session) / "log.jsonl").read_bytes().splitlines()
         with closing(sqlite3.connect(self.store)) as connection:
-            of = "SELECT no << 32 FROM logs WHERE id = ?"
-            lines = f"SELECT CAST(line AS BLOB) FROM batches WHERE key - ({of}) BETWEEN 0 AND 4294967295 ORDER BY key"
+            of = "SELECT no << 24 FROM logs WHERE id = ?"
+            lines = f"SELECT CAST(line AS BLOB) FROM batches WHERE key - ({of}) BETWEEN 0 AND 16777215 ORDER BY key"
             return [line for (line,) in connection.execute(lines, (session or self.session,))]
 
     def log(self) -> Path:
@@ -164,8 +165,12 @@ def look(job: Job, told: Iterable[tuple[str, ...]]) -> Evidence:
     return Evidence(session.turns, results, job.done(), approvals)
 
 
-def compare(job: Job, before: Evidence, expected: list[Any], rounds: int = 1) -> None:
-    """What must hold once ``rounds`` further processes, all but the last killed too, have gone on to the end."""
+def compare(job: Job, before: Evidence, expected: list[Any], rounds: int = 1, *, further: Iterable[Evidence] = ()) -> None:
+    """What must hold once ``rounds`` further processes, all but the last killed too, have gone on to the end.
+
+    ``further``: what else was seen on the way there.
+    """
+    evidence = [before, *further]
     batches = job.batches()
     session = fold(batches)
     assert session.ended
@@ -181,7 +186,8 @@ def compare(job: Job, before: Evidence, expected: list[Any], rounds: int = 1) ->
     for call in set(finished):
         most = 1 if job.replay == "never" else 1 + rounds
         assert done[f"start {call}"] <= most, f"{call} ran {done[f'start {call}']} times"
-    nothing_again(before, done)
+    for seen in evidence:
+        nothing_again(seen, done)
     asyncio.run(_readable(job, batches, session))
     answered = records(batches, r.WaitAnswered)
     assert len(answered) == len({record.id for record in answered}), "an approval was decided twice"
@@ -189,7 +195,7 @@ def compare(job: Job, before: Evidence, expected: list[Any], rounds: int = 1) ->
     if job.apart:
         return  # an approval that a dead process had taken from its store is asked for again, under a new id
     assert len(records(batches, r.WaitOpened)) == len(answered)
-    assert set(before.approvals) <= {record.id for record in answered}
+    assert {approval for seen in evidence for approval in seen.approvals} <= {record.id for record in answered}
 
 
 def stored_apart(job: Job) -> set[str]:

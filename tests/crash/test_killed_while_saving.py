@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm_process import Popen
 
 from lousho_cli.stores.file.fsck import check
 from lousho_cli.stores.file.store import FileStore
@@ -22,7 +23,7 @@ async def test_case_144_a_large_save_is_whole_or_not_there(tmp_path: Path, child
     """Each kill needs a process of its own; LOUSHO_KILLS makes it more."""
     place = tmp_path / ".lousho"
     for _ in range(KILLS):
-        child = subprocess.Popen([sys.executable, str(SCRIPT), str(place)], env=child_environment, stdout=subprocess.PIPE)
+        child = Popen([sys.executable, str(SCRIPT), str(place)], env=child_environment, stdout=subprocess.PIPE)
         assert child.stdout is not None
         acknowledged = int(child.stdout.readline())
         try:

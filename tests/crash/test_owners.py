@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from warm_process import Popen
 
 from lousho_cli.domain import records as r
 from lousho_cli.stores.file.fsck import check
@@ -26,8 +26,8 @@ async def test_nothing_acknowledged_is_lost_and_owners_never_interleave(tmp_path
     """Takes 20 seconds because takeovers are rare events; LOUSHO_OWNERS_SECONDS makes it longer."""
     place, notes = tmp_path / ".lousho", tmp_path / "acknowledged"
 
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, str(SCRIPT), str(place), str(notes)], env=child_environment)
+    def start() -> Popen:
+        return Popen([sys.executable, str(SCRIPT), str(place), str(notes)], env=child_environment)
 
     owners = [start() for _ in range(4)]
     stops = kills = 0

@@ -6,11 +6,11 @@ import asyncio
 import os
 import random
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from warm_process import Popen
 
 from lousho_cli.domain import records as r
 from lousho_cli.stores.sqlite.store import SqliteStore
@@ -52,7 +52,7 @@ async def fight(place: Path, environment: dict[str, str], stops: int, seed: int)
     chance = random.Random(seed)
     notes = place.with_suffix(".notes")
     with notes.open("ab") as said:
-        owners = [subprocess.Popen([sys.executable, "-c", FIGHTS, str(place)], env=environment, stdout=said) for _ in range(OWNERS)]
+        owners = [Popen([sys.executable, "-c", FIGHTS, str(place)], env=environment, stdout=said) for _ in range(OWNERS)]
         try:
             async with asyncio.timeout(60):
                 while notes.stat().st_size == 0:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from warm_process import Popen, run
 
 from lousho_cli.domain import records as r
 from lousho_cli.stores.sqlite.fsck import check
@@ -56,7 +57,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
     """A database with everything still in its log, as the process left it when it was killed."""
     crash = request.getfixturevalue("crash")
     place = tmp_path_factory.mktemp("power") / "lousho.db"
-    process = subprocess.Popen(
+    process = Popen(
         [sys.executable, "-c", APPENDS, str(place)], env=crash.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
@@ -150,7 +151,7 @@ def test_what_is_told_to_be_durable_was_synced_before_and_what_is_not_was_not(
     trace = tmp_path / "trace"
     script = SYNCS.replace("    claim =", "    store.writer.average = 1.0\n    claim =") if thread else SYNCS
     words = ["strace", "-f", "-y", "-qq", "-o", str(trace), "-e", "trace=fdatasync,writev,pwrite64", sys.executable, "-c", script]
-    done = subprocess.run([*words, str(tmp_path / "lousho.db")], env=crash.environment(), capture_output=True, text=True, check=False)
+    done = run([*words, str(tmp_path / "lousho.db")], env=crash.environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     written, synced, told = 0, 0, []
     for line in trace.read_text().splitlines():

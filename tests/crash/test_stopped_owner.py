@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import shutil
 import signal
 import subprocess
@@ -12,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm_process import Popen
 
 from lousho_cli.domain import records as r
 from lousho_cli.errors import SessionBusyError
@@ -46,12 +45,6 @@ async def take_over(store: FileStore) -> list[str]:
     return texts
 
 
-def children_of(pid: int) -> list[int]:
-    with contextlib.suppress(FileNotFoundError):
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
-
-
 async def check_point(place: Path, call: str, number: int, environment: dict[str, str]) -> bool:
     """Runs one point; False when the owner came to its end without meeting it."""
     store = FileStore(place)
@@ -61,7 +54,7 @@ async def check_point(place: Path, call: str, number: int, environment: dict[str
     folder = place / "sessions/trip"
     paths = [folder, *(folder / f"owner.{epoch}.json" for epoch in (1, 2, 3)), folder / "log.jsonl"]
     trace = place / "trace"
-    tracer = subprocess.Popen(
+    process = Popen(
         ["strace", "-o", str(trace), *(f"-P{path}" for path in paths), f"-einject={call}:signal=SIGSTOP:when={number}"]
         + [sys.executable, str(SCRIPT), str(place)],
         env=environment,
@@ -70,15 +63,16 @@ async def check_point(place: Path, call: str, number: int, environment: dict[str
     met = False
     try:
         async with asyncio.timeout(20):
-            while tracer.poll() is None and not (met := trace.exists() and "stopped by SIGSTOP" in trace.read_text()):
+            while process.poll() is None and not (
+                met := trace.exists() and "stopped by SIGSTOP" in trace.read_text().partition("SIGSTOP {")[2]
+            ):
                 await asyncio.sleep(0.005)
         texts = await take_over(store)
-        for owner in children_of(tracer.pid):
-            os.kill(owner, signal.SIGCONT)
-        said = (await asyncio.to_thread(tracer.communicate))[0].decode().split()
+        process.send_signal(signal.SIGCONT)
+        said = (await asyncio.to_thread(process.communicate))[0].decode().split()
     finally:
-        tracer.kill()
-        tracer.wait()
+        process.kill()
+        process.wait()
     found = await store.read("trip")
     assert not found.holes
     epochs = [batch.epoch for batch in found.batches]

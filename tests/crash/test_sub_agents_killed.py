@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import run
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.states import state_from
@@ -30,7 +30,7 @@ class Place:
 
     def run(self, *before: str) -> int:
         words = [*before, sys.executable, str(SCRIPT), str(self.store), str(self.effects)]
-        done = subprocess.run(words, env=self.environ, capture_output=True, text=True, timeout=60, check=False)
+        done = run(words, env=self.environ, capture_output=True, text=True, timeout=60)
         assert done.returncode in (0, -9), done.stderr
         return done.returncode
 

@@ -6,7 +6,6 @@ CI takes the calls that change something; ``pytest -m sweep tests/crash`` takes 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from warm_process import Popen, run
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
@@ -86,7 +86,7 @@ class Sweep:
 
     def run(self, place: Path, *tracer: str) -> tuple[int, str]:
         command = [*tracer, sys.executable, str(SCRIPT), str(place)]
-        ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        ran = run(command, env=self.environment, capture_output=True, text=True)
         assert "Traceback" not in ran.stderr, ran.stderr
         return ran.returncode, ran.stdout
 
@@ -171,7 +171,7 @@ def test_a_call_that_fails_leaves_a_log_that_goes_on(sweep: Sweep, call: str, fa
     for number in sweep.numbers(call):
         place = sweep.copy(f"{call}-{number}-fails")
         command = [*sweep.points.strace(call, f"{fault}:when={number}"), sys.executable, str(SCRIPT), str(place)]
-        ran = subprocess.run(command, env=sweep.environment, capture_output=True, text=True, check=False)
+        ran = run(command, env=sweep.environment, capture_output=True, text=True)
         assert ran.returncode == 0 or "StorageError" in ran.stderr, ran.stderr
         asyncio.run(sweep.look(FileStore(place), told=bool(ran.stdout)))
 
@@ -192,11 +192,13 @@ async def _stopped(sweep: Sweep, number: int) -> str:
     store, trace = FileStore(place), place / "trace"
     looked = ["-P", str(place / "sessions/trip/owner.2.json"), f"-einject=newfstatat:signal=SIGSTOP:when={number}"]
     command = ["strace", "-f", "-o", str(trace), *looked, sys.executable, str(SCRIPT), str(place), "200"]
-    tracer = subprocess.Popen(command, env=sweep.environment, stdout=subprocess.PIPE)
+    process = Popen(command, env=sweep.environment, stdout=subprocess.PIPE)
     met = False
     try:
         async with asyncio.timeout(30):
-            while tracer.poll() is None and not (met := trace.exists() and "stopped by SIGSTOP" in trace.read_text()):
+            while process.poll() is None and not (
+                met := trace.exists() and "stopped by SIGSTOP" in trace.read_text().partition("SIGSTOP {")[2]
+            ):
                 await asyncio.sleep(0.005)
             while True:
                 try:
@@ -206,21 +208,14 @@ async def _stopped(sweep: Sweep, number: int) -> str:
                     await asyncio.sleep(0.01)
         head = (await store.read("trip")).head
         await store.append(claim, [r.Batch(head + 1, claim.epoch, AT, (r.Claimed("second"), r.BusinessState("kept")))])
-        for child in _children(tracer.pid):
-            os.kill(child, signal.SIGCONT)
-        said = (await asyncio.to_thread(tracer.communicate))[0].decode().strip()
+        process.send_signal(signal.SIGCONT)
+        said = (await asyncio.to_thread(process.communicate))[0].decode().strip()
         await store.append(claim, [r.Batch(head + 2, claim.epoch, AT, (r.Note("n", "more"),))])
         await store.release(claim)
     finally:
-        tracer.kill()
-        tracer.wait()
+        process.kill()
+        process.wait()
     found = await store.read("trip")
     assert (found.head, found.holes) == (head + 2, ())
     assert (await read_session(store, "trip")).business_state == "kept"
     return said if met else "never met"
-
-
-def _children(pid: int) -> list[int]:
-    with contextlib.suppress(FileNotFoundError):
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []

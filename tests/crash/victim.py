@@ -36,7 +36,7 @@ from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.stores.file.store import FileStore
 from lousho_cli.stores.sqlite.store import SqliteStore
-from lousho_cli.tools.worker import worker
+from lousho_cli.tools.worker import workers
 
 SESSION = "trip"
 INPUT = "Go."
@@ -85,7 +85,7 @@ class Effect:
 
     async def call(self, args: Any, context: ToolContext) -> Any:
         if self.name == "threaded":
-            return await worker().run(lambda: self._do(context), brief=False)
+            return await workers().run(lambda: self._do(context), brief=False)
         self._effects.line("start", context.session_id, context.tool_call_id)
         await asyncio.sleep(0)
         if context.tool_call_id in BEHIND:
