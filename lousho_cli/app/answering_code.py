@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.app.driving import Ran
 from lousho_cli.app.own_credentials import OwnCredentials, keyring_or_say
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting
 from lousho_cli.domain.approvals import ApprovalDecision
@@ -20,11 +21,11 @@ from lousho_cli.stores.credentials_memory import MemoryCredentials
 
 _WATCH_MS = 100
 
-GoOn = Callable[[OwnCredentials], Awaitable[Any]]
+GoOn = Callable[[OwnCredentials], Awaitable[Ran]]
 """Drives the session here, with these credentials."""
 
 
-async def answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, go_on: GoOn | None) -> Any:
+async def answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, go_on: GoOn | None) -> Ran | None:
     """Hands a decision over, and comes back when it counts.
 
     Args:

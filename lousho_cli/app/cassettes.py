@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lousho_cli.app.wiring import current_folder
 from lousho_cli.domain.session import Session
-from lousho_cli.errors import CassetteError, ConfigurationError
+from lousho_cli.errors import CassetteError, CassetteMismatchError, ConfigurationError
 from lousho_cli.ports.provider import Provider
 
 if TYPE_CHECKING:
@@ -55,6 +55,13 @@ def what_it_does(tape: Tape | None) -> tuple[str, ...]:
     if tape.records:
         return (f"going on with {tape.path}: it holds {held}, and what comes behind is recorded",)
     return (f"replaying {held} of {tape.path}; no model is asked",)
+
+
+def in_own_words(failure: Exception) -> Exception:
+    """What a run failed of; a cassette that did not fit says what to do about it on a command line."""
+    if isinstance(failure, CassetteMismatchError):
+        failure.hint = f"If that is meant, record again: delete {failure.path} and run the command with --cassette once more."
+    return failure
 
 
 def option_of(name: str | None) -> str:

@@ -13,13 +13,15 @@ import msgspec
 
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.answering_code import answer_code, refused_answer
-from lousho_cli.app.driving import Job, Ran, Tell, decide, done_of, drive, next_command, require_writable
+from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable, suffix_of
+from lousho_cli.app.keeping_secrets import keep_secret
 from lousho_cli.app.leaving import decided_by, leave
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
-from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
+from lousho_cli.app.resuming import Ahead, check_of, say_ahead_of
+from lousho_cli.app.run_ends import done_of, next_command
 from lousho_cli.app.secrets import MASK
 from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.core.answering import answer_records, expired, refusal
@@ -32,6 +34,7 @@ from lousho_cli.executor.approvals import check_decision, decision_from, record_
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.results import result_of
+from lousho_cli.host.session import HostSession
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
@@ -77,24 +80,25 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
         ConfigurationError: an edit that its tool does not take, an answer that is none; it still waits.
         SDKError: as ``resume_after_approval``.
     """
-    reading = open_store(order.choice.store, create=False)
-    found = await find_waiting(reading, order.id)
-    assert reading is not None, "something waits in it"
+    store = open_store(order.choice.store, create=False)
+    found = await find_waiting(store, order.id)
+    assert store is not None, "something waits in it"
     decision = _decision(order, found)
-    loaded = await load(reading, found.session_id)
+    loaded = await load(store, found.session_id)
     require_writable(loaded)
     if loaded.session.wait is not None and expired(loaded.session.wait, SYSTEM_CLOCK.now()):
         tell(f"this comes too late: {found.wait.id} expired at {found.wait.expires_at}; the call is not run")
     tell(_said(order, found))
     if refusal(loaded.session, decision, SYSTEM_CLOCK.now()) == "invalid_answer":
         raise refused_answer(found, "invalid_answer")
-    driven = await reading.owner(found.session_id) is not None
+    driven = await store.owner(found.session_id) is not None
     async with _preparing(loaded, order, driven) as prepared:
-        return await _carried_out(order, found, loaded, decision, prepared, listener, tell, ahead)
+        return await _carried_out(order, store, found, loaded, decision, prepared, listener, tell, ahead)
 
 
 async def _carried_out(
     order: DecisionOrder,
+    store: LogStore,
     found: Waiting,
     loaded: Loaded,
     decision: ApprovalDecision,
@@ -109,10 +113,16 @@ async def _carried_out(
         for warning in prepared.warnings:
             tell(warning)
         say_ahead_of(check_of(_as_decided(loaded, decision), prepared), ahead)
-    limit = {} if prepared is None else {"history_limit": prepared.file.durability.history_limit}
-    store = open_store(order.choice.store, create=True, **limit)
-    assert store is not None, "a store that may be created is always there"
-    return await _decide(store, found, decision, prepared, order, listener, tell)
+    if found.wait.kind == "secret" and found.wait.step is None and decision.approved:
+        decision, prepared = await keep_secret(decision, order.note or "", prepared, goes_on=order.resume)
+    job = None
+    if order.resume and prepared is not None:
+        job = Job(store, found.session_id, prepared, order.flags, listener, tell, order.choice)
+    if found.wait.step is not None:
+        ran = await _answer_code(store, found, decision, job)
+    else:
+        ran = await _decide(store, found.session_id, decision, job, prepared.facts.tools if prepared else None)
+    return Decided(ran or await _as_it_stands(store, found.session_id, order), ran is not None, decision.id)
 
 
 def _as_decided(loaded: Loaded, decision: ApprovalDecision) -> Loaded:
@@ -165,7 +175,7 @@ def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
         if wait.options and not wait.allow_free_text and note not in wait.options:
             raise ConfigurationError(f"{note!r} is not one of the answers", field="value", hint=f"They are: {', '.join(wait.options)}.")
         if wait.kind == "secret" and wait.step is None:
-            note = MASK  # the run stopped for it, so nothing is there to take it; a call that runs gets it
+            note = MASK  # a reference takes its place where the secret can be kept; a call that runs gets it itself
     args = order.edited[0] if order.edited else None
     if order.edited and args is None:
         raise ConfigurationError("the edited arguments are null", field="--edit", hint="Give the whole object the tool is to get.")
@@ -175,62 +185,42 @@ def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
     return decision_from(said)  # what was typed may hold bytes that are no text
 
 
-async def _decide(
-    store: LogStore,
-    found: Waiting,
-    decision: ApprovalDecision,
-    prepared: Prepared | None,
-    order: DecisionOrder,
-    listener: Listener,
-    tell: Tell,
-) -> Decided:
-    if found.wait.step is not None:
-        return await _answer_code(store, found, decision, prepared, order, listener, tell)
-    session_id, post_id = found.session_id, ""
+async def _decide(store: LogStore, session_id: str, decision: ApprovalDecision, job: Job | None, tools: Any) -> Ran | None:
+    """Decides, and drives ``job`` where there is one and nobody else goes on; None where nothing was driven here."""
+    post_id, counts = "", False
     while True:
         try:
-            if prepared is not None and order.resume:
-                job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
-                ran = await drive(job, lambda job, signal: decide(job, decision, signal))
-                return Decided(ran, True, decision.id)
-            await record_decision(decision, session_id, checkpoints_of(store), prepared.facts.tools if prepared else None)
-            return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
+            if job is not None:
+                return await drive(job, HostSession.resume if counts else lambda session: session.resume_after_approval(decision))
+            await record_decision(decision, session_id, checkpoints_of(store), tools)
+            return None
         except OwnershipLostError:
             raise
         except SessionBusyError:
             post_id = post_id or SYSTEM_CLOCK.new_id()
-            who = await leave(store, session_id, decision, post_id)
+            who = "us" if counts else await leave(store, session_id, decision, post_id)
         except NotFoundError as error:
             who = await decided_by(store, session_id, decision.id, post_id)
             if who != "us":
                 raise _decided_by_another(decision.id) from error
         if who == "us":
-            if prepared is not None and order.resume and not await _goes_on_elsewhere(store, session_id):
-                resumed = ResumeOrder(session_id, None, order.flags, order.choice)
-                return Decided(await go_on(session_id, prepared, resumed, listener, tell), True, decision.id)
-            return Decided(await _as_it_stands(store, session_id, order), False, decision.id)
+            if job is None or await _goes_on_elsewhere(store, session_id):
+                return None
+            counts = True
         if who == "another":
             raise _decided_by_another(decision.id)
 
 
-async def _answer_code(
-    store: LogStore,
-    found: Waiting,
-    decision: ApprovalDecision,
-    prepared: Prepared | None,
-    order: DecisionOrder,
-    listener: Listener,
-    tell: Tell,
-) -> Decided:
-    async def here(credentials: OwnCredentials) -> Ran:
-        assert prepared is not None, "it was prepared to go on"
-        ready = msgspec.structs.replace(prepared, settings={**prepared.settings, "credentials": credentials})
-        return await go_on(found.session_id, ready, ResumeOrder(found.session_id, None, order.flags, order.choice), listener, tell)
+async def _answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, job: Job | None) -> Ran | None:
+    """The same for what running code asks. A secret reaches it through the credentials of whoever drives the session."""
+    if job is None:
+        return await answer_code(store, found, decision, None)
 
-    ran = await answer_code(store, found, decision, here if order.resume and prepared is not None else None)
-    if ran is not None:
-        return Decided(ran, True, decision.id)
-    return Decided(await _as_it_stands(store, found.session_id, order), False, decision.id)
+    async def here(credentials: OwnCredentials) -> Ran:
+        ready = msgspec.structs.replace(job.prepared, settings={**job.prepared.settings, "credentials": credentials})
+        return await drive(msgspec.structs.replace(job, prepared=ready), HostSession.resume)
+
+    return await answer_code(store, found, decision, here)
 
 
 async def _goes_on_elsewhere(store: LogStore, session_id: str) -> bool:

@@ -1,30 +1,39 @@
-"""Driving one session from the command line, whatever it begins with: an input, a resume, a decision, a fork.
+"""Driving one session from the command line, whatever it begins with: an input, a resume, a decision, a fork, a sweep.
+
+There is one way: a handle on a host of this process, which stands for as long as the session is driven.
 
 Signals, approvals given in advance, the result as it is shown, and the command that goes on from there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
 
-from lousho_cli.app.cassettes import finish_tape, option_of
+from lousho_cli.app.agent_spec import AgentFile
+from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
+from lousho_cli.app.cassettes import finish_tape, in_own_words, option_of
+from lousho_cli.app.harnesses import harness_of_one
 from lousho_cli.app.loading import Loaded
 from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
-from lousho_cli.app.results import PendingItem, RunDone, RunFailure
+from lousho_cli.app.results import PendingItem, RunDone
+from lousho_cli.app.run_ends import done_of, failed_as_said, next_command
 from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
-from lousho_cli.app.usage import usage_of
-from lousho_cli.app.wiring import approvals_of, checkpoints_of, locate_store
+from lousho_cli.app.unfinished import agents_left
+from lousho_cli.app.wiring import locate_store
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import Event
+from lousho_cli.domain.session import Session
 from lousho_cli.errors import (
+    AbortedError,
     BudgetExceededError,
     CassetteError,
     ConfigurationError,
@@ -34,28 +43,30 @@ from lousho_cli.errors import (
     OwnershipLostError,
     PropagatingToolError,
     ProviderError,
-    SDKError,
     SessionAwaitingApprovalError,
+    SessionBusyError,
     StorageError,
 )
 from lousho_cli.executor.abort import AbortController, AbortSignal
-from lousho_cli.executor.approvals import resume_after_approval
+from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.results import RunResult, result_of
 from lousho_cli.executor.session_log import newer_version
+from lousho_cli.host.host import create_harness_host
+from lousho_cli.host.observing import Observer
+from lousho_cli.host.ordering import used_up
+from lousho_cli.host.session import HostSession
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
 Tell = Callable[[str], None]
-
-TOOL_STOPPED = "LOUSHO_TOOL_STOPPED_RUN"
 
 
 class Job(msgspec.Struct, frozen=True):
     """A session to drive.
 
     listener: gets each event. tell: gets a sentence for the person while it runs.
-    suffix: what the command that goes on needs besides the session, such as `` --store URL``.
+    choice: what was said about where its store and its agent are.
     """
 
     store: LogStore
@@ -64,7 +75,13 @@ class Job(msgspec.Struct, frozen=True):
     flags: RunFlags
     listener: Listener
     tell: Tell
-    suffix: str = ""
+    choice: AgentChoice = AgentChoice()
+
+
+def suffix_of(choice: AgentChoice) -> str:
+    """What the next command needs to find the same store and agent again, such as `` --store URL``."""
+    agent = f" --agent {choice.agent}" if choice.agent else ""
+    return agent + "".join(f" --agents {path}" for path in choice.agents) + (f" --store {choice.store}" if choice.store else "")
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -84,8 +101,14 @@ class Ran(msgspec.Struct, frozen=True):
     waits: PendingItem | None = None
 
 
-Start = Callable[[Job, AbortSignal], Awaitable[RunResult]]
-"""Begins a job, given as it is to be driven: its listener may have become another."""
+Start = Callable[[HostSession], Awaitable[RunResult]]
+"""What is wanted of the session, such as ``HostSession.resume``."""
+
+
+async def go_on(session: HostSession) -> RunResult:
+    """On with what did not end, and with background agents that were left; gives what came last of it."""
+    result = await session.resume()
+    return await session.rest() or result
 
 
 FAILURES = (ProviderError, PropagatingToolError, BudgetExceededError, GuardrailTrippedError, HookError, CassetteError)
@@ -116,24 +139,51 @@ async def drive(job: Job, start: Start) -> Ran:
     Raises:
         SDKError: nothing ran, or the store failed. A run that fails is a result.
     """
-    controller = AbortController()
-    failure: Exception | None = None
-    running = Running(job.listener)
-    job = msgspec.structs.replace(job, listener=running)
+    controller, running = AbortController(), Running(job.listener)
     with watching(controller, job.tell, running.names, lambda: following(job, f"lousho resume {job.session_id}")) as caught:
-        try:
-            result = await _with_approvals(job, start, controller)
-        except FAILURES as error:
-            failure = error
-            result = result_of(job.session_id, await read_session(job.store, job.session_id))
-        except OwnershipLostError as error:
-            raise await _lost_to(job, error) from error
-        except StorageError as error:
-            error.hint = await _what_to_do(job, error.hint)
-            raise
+        return await drive_until(msgspec.structs.replace(job, listener=running), start, controller.signal, caught)
+
+
+async def drive_until(job: Job, start: Start, signal: AbortSignal, caught: Caught) -> Ran:
+    """``drive``, for who watches for signals over more than one session."""
+    failure: Exception | None = None
+    try:
+        async with _on_host(job, signal) as session:
+            result = await _with_approvals(job, start, session, signal)
+    except FAILURES as error:
+        failure = in_own_words(error)
+        result = result_of(job.session_id, await read_session(job.store, job.session_id))
+    except AbortedError as error:
+        raise AbortedError("it was stopped before it began; nothing was written", hint="Run it again.") from error
+    except OwnershipLostError as error:
+        raise await _lost_to(job, error) from error
+    except StorageError as error:
+        error.hint = await _what_to_do(job, error.hint)
+        raise
     if failure is None and result.status == "finished":
         await finish_tape(job.prepared.tape, job.tell)
     return await ran_of(job, result, failure, caught)
+
+
+@asynccontextmanager
+async def _on_host(job: Job, signal: AbortSignal) -> AsyncIterator[HostSession]:
+    """A handle on the session, on a host of its own that a signal closes: for good, or for others to go on with.
+
+    The session keeps the harness it has: whoever said or stored which agent is its own has decided that.
+    """
+    observer = Observer(job.listener, lambda _end: None)  # how it ends is told by us, and not by the host's own warnings
+    host = create_harness_host({"log": job.store}, observer=observer, credentials=job.prepared.settings["credentials"])
+    leaving: list[asyncio.Future[None]] = []
+    forget = signal.on_abort(lambda: leaving.append(asyncio.ensure_future(host.close(recoverable=signal.recoverable))))
+    try:
+        head = await job.store.head(job.session_id)
+        harness = harness_of_one(job.prepared, job.choice.store, (head.harness or head.agent) if head is not None else None)
+        tenant = head.tenant if head is not None else None
+        yield await host.open(harness, job.session_id, tenant_id=tenant, user=job.flags.by, recover=False)
+        await host.idle(job.session_id)
+    finally:
+        forget()
+        await asyncio.gather(host.close(recoverable=True), *leaving)
 
 
 async def _lost_to(job: Job, error: OwnershipLostError) -> OwnershipLostError:
@@ -168,86 +218,45 @@ def following(job: Job, command: str, *, finished: bool = False) -> str:
     ``finished``: what it goes on with is a new input, for which the cassette of the run holds nothing.
     """
     cassette = "" if finished else option_of(job.flags.cassette)
-    _, named, url = job.suffix.rpartition(" --store ")
-    return "" if (url if named else locate_store().url) == "memory:" else command + cassette + job.suffix
+    return "" if locate_store(job.choice.store).url == "memory:" else command + cassette + suffix_of(job.choice)
 
 
-async def _with_approvals(job: Job, start: Start, controller: AbortController) -> RunResult:
+async def _with_approvals(job: Job, start: Start, session: HostSession, signal: AbortSignal) -> RunResult:
     """Runs, and with ``--yes`` approves each call that comes to wait."""
+
+    async def approved(approval_id: str) -> RunResult:
+        return await session.resume_after_approval({"id": approval_id, "approved": True, "by": job.flags.by})
+
     try:
-        result = await start(job, controller.signal)
+        result = await start(session)
     except SessionAwaitingApprovalError as error:
         if not job.flags.yes or error.kind != "tool":
             raise
-        result = await approve(job, error.approval_id, controller.signal)
-    while job.flags.yes and result.approval_id is not None and not controller.signal.aborted:
+        result = await approved(error.approval_id)
+    while job.flags.yes and result.approval_id is not None and not signal.aborted:
         waits = await waiting_item(job.store, job.session_id)
         if waits is None or waits.kind != "tool":
             break
-        result = await approve(job, result.approval_id, controller.signal)
+        result = await approved(result.approval_id)
     return result
-
-
-async def approve(job: Job, approval_id: str, signal: AbortSignal) -> RunResult:
-    """Approves one call and goes on."""
-    return await decide(job, {"id": approval_id, "approved": True, "by": job.flags.by}, signal)
-
-
-async def decide(job: Job, decision: Any, signal: AbortSignal) -> RunResult:
-    """Decides one call and goes on. Raises what ``resume_after_approval`` says."""
-    prepared = job.prepared
-    options = {**prepared.settings, "agent": prepared.agent, "signal": signal, "on_event": job.listener}
-    return await resume_after_approval(
-        decision, approvals_of(job.store), prepared.tools, prepared.provider, options, checkpoints_of(job.store)
-    )
 
 
 async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught: Caught) -> Ran:
     """A result as it is shown; tells who the agent file says is to be told."""
     waits = await waiting_item(job.store, job.session_id) if result.status == "awaiting-approval" else None
     done = done_of(result, failure)
+    if done.outcome == "failed" and failure is None:
+        done = failed_as_said(done, await read_session(job.store, job.session_id))
+    left = await agents_left(job.store, job.session_id)
     return Ran(
         done=done,
-        next=following(job, next_command(done, waits), finished=done.status == "finished"),
+        next=following(job, next_command(done, waits, left=left), finished=done.status == "finished" and not left),
         failure=failure,
         interrupted=caught.interrupted,
-        stopped=caught.stopped and done.status == "in-progress" and done.outcome is None,
+        stopped=caught.stopped and ((done.status == "in-progress" and done.outcome is None) or left),
         warnings=_notified(job, done, waits),
         waits=waits,
     )
-
-
-def done_of(result: RunResult, failure: Exception | None = None) -> RunDone:
-    """The ``data`` of a command that ran something."""
-    failed = failure is not None
-    return RunDone(
-        session=result.session_id,
-        status=result.status,
-        outcome="failed" if failed else result.outcome,
-        finish_reason="error" if failed else result.finish_reason,
-        text=result.text,
-        steps=result.steps,
-        approval_id=result.approval_id,
-        error=_failure(failure) if failure is not None else None,
-        usage=usage_of(result.usage),
-        guardrail=result.guardrail,
-        budget=result.budget,
-        abort_reason=result.abort_reason,
-    )
-
-
-def _failure(error: Exception) -> RunFailure:
-    if isinstance(error, SDKError):
-        return RunFailure(message=error.detail, code=error.code)
-    return RunFailure(message=str(error) or type(error).__name__, code=TOOL_STOPPED)
-
-
-def next_command(done: RunDone, waits: PendingItem | None = None) -> str:
-    """The command that goes on from here."""
-    if done.approval_id is not None:
-        verb = "approve" if waits is None or waits.kind in ("tool", "sign-in") else "answer"
-        return f"lousho {verb} {done.approval_id}"
-    return f'lousho resume {done.session} "…"' if done.status == "finished" else f"lousho resume {done.session}"
 
 
 async def waiting_item(store: LogStore, session_id: str) -> PendingItem | None:
@@ -268,6 +277,29 @@ def _notified(job: Job, done: RunDone, waits: PendingItem | None) -> tuple[str, 
     else:
         return ()
     return notify(commands, item, job.prepared.file.folder)
+
+
+async def agent_file_of(store: LogStore, session_id: str, session: Session, choice: AgentChoice) -> AgentFile:
+    """The agent of a session.
+
+    Raises:
+        ConfigurationError: it is nowhere to be found, or its file is not valid.
+        SessionBusyError: it is not to be found here, and whoever drives the session now has it, such as a program that made it.
+    """
+    try:
+        return find_agent(session_id, session.agent, session.path, choice)
+    except ConfigurationError as error:
+        owner = await store.owner(session_id) if error.code == AGENT_NOT_FOUND else None
+        if owner is None:
+            raise
+        raise SessionBusyError(session_id, owner.describe()) from error
+
+
+async def tell_of_used_up(job: Job, session: Session) -> None:
+    """Says of a run that has no attempt left that going on with it begins to count anew."""
+    ends = used_up(session, SYSTEM_CLOCK.now(), job.prepared.file.durability.max_attempts)
+    if ends and await job.store.owner(job.session_id) is None:
+        job.tell(f"{ends[0].error}; it begins to count anew")
 
 
 def check_input(text: str) -> str:

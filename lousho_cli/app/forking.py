@@ -8,12 +8,12 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, find_agent
-from lousho_cli.app.driving import Ran, Tell, check_input, require_writable
+from lousho_cli.app.driving import Job, Ran, Tell, check_input, drive, require_writable, suffix_of
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.plain_sessions import PlainSessions
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
-from lousho_cli.app.results import Forked
-from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, go_on, say_ahead_of, suffix_of
+from lousho_cli.app.results import Forked, ResumeCheck
+from lousho_cli.app.resuming import Ahead, check_of, say_ahead_of
 from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import checkpoints_to_fork, open_store, open_to_look
 from lousho_cli.core.addresses import parse_address
@@ -25,6 +25,7 @@ from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.forks import ForkResult, fork_preview
+from lousho_cli.host.session import HostSession
 from lousho_cli.ports.log_store import LogStore
 
 UNREPEATABLE = "LOUSHO_UNREPEATABLE_CALLS"
@@ -60,6 +61,7 @@ class Ready(msgspec.Struct, frozen=True):
 
     checkpoints: the store it is made in; resumable: the log store behind it, None where a run can not go on.
     file: the agent to go on with. unrepeatable: calls that will run and must not run twice, as (id, tool).
+    ahead: what going on with it will do.
     """
 
     checkpoints: Any
@@ -68,6 +70,7 @@ class Ready(msgspec.Struct, frozen=True):
     resumable: LogStore | None = None
     file: AgentFile | None = None
     unrepeatable: tuple[tuple[str, str], ...] = ()
+    ahead: ResumeCheck | None = None
 
 
 async def look(order: ForkOrder) -> Ready:
@@ -95,7 +98,8 @@ async def look(order: ForkOrder) -> Ready:
         return Ready(checkpoints, source, step, resumable)
     file = find_agent(source, loaded.session.agent, loaded.session.path, order.choice)
     async with preparing(file, order.flags, preview) as prepared:
-        return Ready(checkpoints, source, step, resumable, file, _unrepeatable(preview, prepared))
+        ahead = check_of(msgspec.structs.replace(loaded, session=preview), prepared)
+        return Ready(checkpoints, source, step, resumable, file, _unrepeatable(preview, prepared), ahead)
 
 
 def _opened(order: ForkOrder) -> LogStore | PlainSessions | None:
@@ -142,7 +146,7 @@ def _behind(made: ForkResult) -> tuple[int, int] | None:
 
 
 async def go_on_with(made: Fork, ready: Ready, order: ForkOrder, listener: Listener, tell: Tell, ahead: Ahead) -> Ran:
-    """Goes on with a fork that was just made. Raises as ``AgentExecutor.execute``."""
+    """Goes on with a fork that was just made. Raises as ``HostSession.execute``."""
     assert ready.file is not None, "a fork that is to run was looked at with its agent"
     assert ready.resumable is not None, "and in a store that can drive it"
     loaded: Loaded = await load(ready.resumable, made.forked.session)
@@ -150,5 +154,5 @@ async def go_on_with(made: Fork, ready: Ready, order: ForkOrder, listener: Liste
         say_ahead_of(check_of(loaded, prepared), ahead)
         for warning in prepared.warnings:
             tell(warning)
-        resume = ResumeOrder(made.forked.session, None, order.flags, order.choice)
-        return await go_on(made.forked.session, prepared, resume, listener, tell)
+        job = Job(ready.resumable, made.forked.session, prepared, order.flags, listener, tell, order.choice)
+        return await drive(job, HostSession.resume)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import msgspec
+
 from lousho_cli.app.agent_mcp import NOTHING, Offered, servers_of
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import stored_path
@@ -16,9 +18,10 @@ from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Session
 from lousho_cli.executor.abort import AbortSignal
+from lousho_cli.executor.dynamic import AgentSource, FixedAgent
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, run_agent
-from lousho_cli.host.harness import Durability, Harness
+from lousho_cli.host.harness import Durability, Harness, agents_in
 from lousho_cli.host.joining import joining_rule
 
 NO_FLAGS = RunFlags()
@@ -50,9 +53,13 @@ class FileAgent:
         limit = session.run.max_steps if session is not None and session.exists and not session.ended else None
         if limit not in self._prepared:
             made = prepare(self.file, self._flags, session, self._offered)
-            settings = RunSettings(**made.settings, can_join=joining_rule(None))
-            self._prepared[limit] = made, run_agent(made.agent, made.provider, registry_from(made.tools), settings)
+            self._prepared[limit] = made, _ready(made)
         return self._prepared[limit]
+
+
+def _ready(prepared: Prepared) -> RunAgent:
+    settings = RunSettings(**prepared.settings, can_join=joining_rule(None))
+    return run_agent(prepared.agent, prepared.provider, registry_from(prepared.tools), settings)
 
 
 @asynccontextmanager
@@ -76,20 +83,32 @@ def harness_of(agent: FileAgent, store: str | None = None, name: str | None = No
         store: what ``--store`` said, None for nothing: sessions keep the path from there to the file.
         name: its name; None for the agent's.
     """
-    file, said = agent.file, agent.file.durability
+    return _harness(agent.prepared(), agent, store, name)
+
+
+def harness_of_one(prepared: Prepared, store: str | None, name: str | None) -> Harness:
+    """The harness of an agent that was made ready for one session, as a person drives it. Takes what ``harness_of`` does."""
+    return msgspec.structs.replace(_harness(prepared, FixedAgent(_ready(prepared)), store, name), nameless=True)
+
+
+def _harness(prepared: Prepared, source: AgentSource, store: str | None, name: str | None) -> Harness:
+    file, said, on_drift = prepared.file, prepared.file.durability, prepared.settings["on_agent_drift"]
+    durability = Durability(
+        max_attempts=said.max_attempts,
+        timeout_ms=said.timeout_ms,
+        interrupted_tool_result=said.interrupted_tool_result,
+        truncated_tool_result=said.truncated_tool_result,
+        continue_cut_off=said.continue_cut_off,
+        resume_background_agents=said.resume_background_agents,
+        replay=said.replay,
+    )
     return Harness(
         name=name or file.name,
-        source=agent,
-        durability=Durability(
-            max_attempts=said.max_attempts,
-            timeout_ms=said.timeout_ms,
-            interrupted_tool_result=said.interrupted_tool_result,
-            truncated_tool_result=said.truncated_tool_result,
-            continue_cut_off=said.continue_cut_off,
-            resume_background_agents=said.resume_background_agents,
-            replay=said.replay,
-        ),
-        on_agent_drift=agent.prepared().settings["on_agent_drift"],
+        source=source,
+        durability=durability,
+        on_agent_drift=on_drift,
         agent_path=stored_path(file, store),
+        agents=agents_in(_ready(prepared).tools.values(), durability, on_drift) if file.subagents else {},
         history_limit=said.history_limit,
+        background=file.policy.limits.background,
     )

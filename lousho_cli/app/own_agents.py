@@ -1,4 +1,4 @@
-"""One host that drives sessions each on its own agent: what ``worker`` and ``resume --all`` stand on."""
+"""One host that drives sessions each on its own agent: what ``worker`` stands on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.preparing import RunFlags
 from lousho_cli.domain.heads import Head
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.executor.events import Listener
 from lousho_cli.host.finding import undriven
-from lousho_cli.host.harness import Harness
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.host.observing import Observer, TurnEnd
 from lousho_cli.ports.log_store import LogStore
@@ -23,19 +21,12 @@ class OwnAgents:
     """Sessions of a store, each driven on the agent that ``lousho resume`` would find for it, for as long as it has work.
 
     Args:
-        on_event: gets each event of each session. on_turn_end: gets each end of a turn.
+        on_turn_end: gets each end of a turn.
     """
 
-    def __init__(
-        self,
-        store: LogStore,
-        flags: RunFlags,
-        choice: AgentChoice,
-        on_turn_end: Callable[[TurnEnd], None],
-        on_event: Listener | None = None,
-    ) -> None:
+    def __init__(self, store: LogStore, flags: RunFlags, choice: AgentChoice, on_turn_end: Callable[[TurnEnd], None]) -> None:
         self._store, self._flags, self._choice = store, flags, choice
-        self._host = create_harness_host({"log": store}, observer=Observer(on_event, on_turn_end), credentials=OwnCredentials())
+        self._host = create_harness_host({"log": store}, observer=Observer(None, on_turn_end), credentials=OwnCredentials())
 
     async def pending(self) -> AsyncIterator[Head]:
         """The sessions with work that nobody drives, longest untouched first.
@@ -58,24 +49,17 @@ class OwnAgents:
             yield agent
 
     async def drive(self, head: Head, agent: FileAgent, begun: Callable[[], None] = lambda: None) -> bool:
-        """Drives a session that a sweep found until it has nothing more to do; False where somebody else was quicker."""
-        if not await self._host.resume_pending([self._harness(head, agent)], only=[head.id]):
+        """Drives a session that was found until it has nothing more to do; False where somebody else was quicker.
+
+        It keeps the harness it has: whoever said or stored which agent is its own has decided that.
+        """
+        harness = harness_of(agent, self._choice.store, head.harness or head.agent or None)
+        if not await self._host.resume_pending([harness], only=[head.id]):
             return False
         begun()
         await self._host.idle(head.id)
         return True
 
-    async def drive_named(self, head: Head, agent: FileAgent) -> None:
-        """The same for one that a person means: it is tried, too, where it could not go on a moment ago."""
-        session = await self._host.open(self._harness(head, agent), head.id, tenant_id=head.tenant)
-        await session.recover_pending_work()  # what was decided since, where it is open here from before
-        await self._host.idle(head.id)
-        session.close()
-
-    async def close(self, *, recoverable: bool) -> None:
-        """Stops what runs, for good or for others to go on with at once."""
-        await self._host.close(recoverable=recoverable)
-
-    def _harness(self, head: Head, agent: FileAgent) -> Harness:
-        """The agent's harness, under the name that the session has: whoever said or stored that it is its agent has decided that."""
-        return harness_of(agent, self._choice.store, head.harness or head.agent or None)
+    async def close(self) -> None:
+        """Stops what runs, for others to go on with at once."""
+        await self._host.close(recoverable=True)

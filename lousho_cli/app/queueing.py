@@ -13,15 +13,13 @@ import msgspec
 from lousho_cli.app.driving import Job, Ran, drive, ran_of
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.streaming import InputFollower
-from lousho_cli.app.wiring import approvals_of, checkpoints_of
-from lousho_cli.domain.events import Event
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import user
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.executor.abort import AbortController, AbortSignal
-from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.results import RunResult, result_of
+from lousho_cli.host.session import HostSession
 from lousho_cli.ports.sessions import read_session
 
 
@@ -42,29 +40,9 @@ async def queue(job: Job, text: str, input_id: str | None) -> Ran:
         if rests:
             return await _ran(job, follower, input_id, caught)
         try:
-            return await drive(silent_while_busy(job), lambda driven, signal: _take_up(driven, signal, text, input_id))
+            return await drive(job, lambda session: _take_up(job, session, text, input_id))
         except SessionBusyError:
             continue  # somebody else was quicker, and will take it up
-
-
-def silent_while_busy(job: Job) -> Job:
-    """The same job, for one that may find another owner: the events of a run that could not begin are kept back.
-
-    They come with the first event of a run that did begin; where none does, nobody misses them.
-    """
-    kept: list[Event] | None = []
-
-    def listener(event: Event) -> None:
-        nonlocal kept
-        if kept is not None:
-            kept.append(event)
-            if event.type in ("error", "run.done") or (event.type == "run.start" and event.run is None):
-                return
-        events, kept = kept or [event], None
-        for one in events:
-            job.listener(one)
-
-    return msgspec.structs.replace(job, listener=listener)
 
 
 async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> bool:
@@ -82,24 +60,10 @@ async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> boo
     return True
 
 
-async def _take_up(job: Job, signal: AbortSignal, text: str, input_id: str) -> RunResult:
+async def _take_up(job: Job, session: HostSession, text: str, input_id: str) -> RunResult:
     """Drives what waits, the turn first that its owner left open; one that failed or was aborted has ended, and stays so."""
-    session, prepared = await read_session(job.store, job.session_id), job.prepared
-    ours = session.outcome in ("failed", "aborted")
-    return await AgentExecutor.execute(
-        prepared.agent,
-        text if ours else [],
-        prepared.provider,
-        prepared.tools,
-        session_id=job.session_id,
-        input_id=input_id if ours else None,
-        checkpoint_store=checkpoints_of(job.store),
-        approval_store=approvals_of(job.store),
-        signal=signal,
-        by=job.flags.by,
-        on_event=job.listener,
-        **prepared.settings,
-    )
+    ended = (await read_session(job.store, job.session_id)).outcome in ("failed", "aborted")
+    return await (session.execute(text, input_id=input_id) if ended else session.resume())
 
 
 async def _ran(job: Job, follower: InputFollower, input_id: str, caught: Caught) -> Ran:
@@ -107,10 +71,4 @@ async def _ran(job: Job, follower: InputFollower, input_id: str, caught: Caught)
     known = session.inputs.get(input_id)
     if session.awaiting and (known is None or known.status != "settled"):
         job.tell("the input is kept, and is taken up once that is decided")
-    ran = await ran_of(job, result_of(job.session_id, session), None, caught)
-    if session.outcome == "failed" and session.error:
-        from lousho_cli.app.results import RunFailure
-
-        failed = RunFailure(message=session.error, code=session.error_code)
-        return msgspec.structs.replace(ran, done=msgspec.structs.replace(ran.done, error=failed, finish_reason="error"))
-    return ran
+    return await ran_of(job, result_of(job.session_id, session), None, caught)

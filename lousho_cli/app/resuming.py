@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 import msgspec
 
-from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
-from lousho_cli.app.attempts import settle_used_up
-from lousho_cli.app.driving import Job, Ran, Tell, check_input, done_of, drive, require_writable
+from lousho_cli.app.agents import AgentChoice
+from lousho_cli.app.driving import (
+    Job,
+    Ran,
+    Tell,
+    agent_file_of,
+    check_input,
+    drive,
+    go_on,
+    require_writable,
+    tell_of_used_up,
+)
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.results import ResumeCheck, RunDone
-from lousho_cli.app.sessions import find_session, is_cleared, read_heads
-from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
+from lousho_cli.app.run_ends import done_of
+from lousho_cli.app.sessions import find_session
+from lousho_cli.app.unfinished import agents_left, to_go_on, unfinished
+from lousho_cli.app.wiring import open_store
 from lousho_cli.core.resuming import Outlook, Prospect, outlook
-from lousho_cli.domain.heads import Head
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import AmbiguousError, SDKError
-from lousho_cli.executor.abort import AbortSignal
-from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.knowing import tokens_of
-from lousho_cli.executor.results import RunResult, result_of
+from lousho_cli.executor.results import result_of
 from lousho_cli.ports.log_store import LogStore
 
 Ahead = Callable[[ResumeCheck], None]
@@ -68,7 +75,7 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
     Raises:
         NotFoundError, AmbiguousError: which session is meant is not clear; the candidates are listed.
         ConfigurationError: its agent can not be found or used.
-        SDKError: as ``AgentExecutor.execute``.
+        SDKError: as ``HostSession.execute``.
     """
     if order.text is not None:
         check_input(order.text)
@@ -80,34 +87,22 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
     require_writable(loaded)
     if order.text is None and await _nothing_to_do(store, loaded):
         return session_id
-    async with _preparing(loaded, order) as prepared:
+    file = await agent_file_of(store, session_id, loaded.session, order.choice)
+    async with preparing(file, order.flags, loaded.session) as prepared:
         for warning in prepared.warnings:
             tell(warning)
         found = check_of(loaded, prepared)
         say_ahead_of(found, ahead)
+        job = Job(store, session_id, prepared, order.flags, listener, tell, order.choice)
         if found.verdict not in _REFUSED:
-            await settle_used_up(store, loaded.id, loaded.session, prepared.file.durability.max_attempts, tell)
-        return await go_on(loaded.id, prepared, order, listener, tell)
-
-
-async def go_on(session_id: str, prepared: Prepared, order: ResumeOrder, listener: Listener, tell: Tell) -> Ran:
-    """Drives a session that was looked at, with its input where one was given."""
-    store = open_store(order.choice.store, create=True, history_limit=prepared.file.durability.history_limit)
-    assert store is not None, "a store that may be created is always there"
-    job = Job(store, session_id, prepared, order.flags, listener, tell, suffix_of(order.choice))
-    return await drive(job, lambda job, signal: _execute(job, order, signal))
+            await tell_of_used_up(job, loaded.session)
+        return await drive(job, go_on if order.text is None else lambda session: session.execute(order.text or ""))
 
 
 def say_ahead_of(found: ResumeCheck, ahead: Ahead) -> None:
     """Tells what is going to happen, unless it is going to be refused."""
     if found.verdict not in _REFUSED:
         ahead(found)
-
-
-def suffix_of(choice: AgentChoice) -> str:
-    """What the next command needs to find the same store and agent again."""
-    agent = f" --agent {choice.agent}" if choice.agent else ""
-    return agent + "".join(f" --agents {path}" for path in choice.agents) + (f" --store {choice.store}" if choice.store else "")
 
 
 async def check(order: ResumeOrder) -> ResumeCheck | None:
@@ -139,7 +134,8 @@ async def _check(store: LogStore, session_id: str, order: ResumeOrder) -> Resume
     loaded = await load(store, session_id)
     require_writable(loaded)
     owner = await store.owner(session_id)
-    async with _preparing(loaded, order) as prepared:
+    file = await agent_file_of(store, session_id, loaded.session, order.choice)
+    async with preparing(file, order.flags, loaded.session) as prepared:
         found = check_of(loaded, prepared)
     return msgspec.structs.replace(found, driven_by=owner.describe() if owner is not None else None)
 
@@ -152,38 +148,16 @@ async def which(store: LogStore | None, name: str | None) -> str | None:
     """
     if name is not None:
         return (await find_session(store, name))[1]
-    ids = sorted(head.id for head in await _unfinished(store)) if store is not None else []
+    ids = sorted(head.id for head in await unfinished(store)) if store is not None else []
     if len(ids) > 1:
         raise AmbiguousError(f"{len(ids)} sessions did not end", kept=ids, hint=f"Name one: {', '.join(ids)}; or use --all.")
     return ids[0] if ids else None
 
 
-async def to_go_on(store: LogStore) -> list[Head]:
-    """Those that ``--all`` means, oldest first."""
-    heads = [head for head in (await read_heads(store)).heads if _goes_on(head)]
-    return [head for head in sorted(heads, key=lambda head: head.updated_at) if await store.owner(head.id) is None]
-
-
-def _goes_on(head: Head) -> bool:
-    """Whether a run did not end, or an input waits that never ran; what ended failed or aborted is not meant."""
-    open_run = head.status != "finished" and head.outcome not in ("failed", "aborted") and not is_cleared(head)
-    return open_run or bool(head.outline.waiting)
-
-
-async def _unfinished(store: LogStore) -> list[Head]:
-    return [head for head in (await read_heads(store)).heads if head.status != "finished" and not is_cleared(head)]
-
-
 async def _nothing_to_do(store: LogStore, loaded: Loaded) -> bool:
     session = loaded.session
     idle = session.ended or not session.exists
-    return idle and not session.waiting and not await store.inbox(loaded.id)
-
-
-def _preparing(loaded: Loaded, order: ResumeOrder) -> AbstractAsyncContextManager[Prepared]:
-    session = loaded.session
-    file = find_agent(loaded.id, session.agent, session.path, order.choice)
-    return preparing(file, order.flags, session)
+    return idle and not session.waiting and not await store.inbox(loaded.id) and not await agents_left(store, loaded.id)
 
 
 def check_of(loaded: Loaded, prepared: Prepared) -> ResumeCheck:
@@ -213,24 +187,6 @@ def _first_request(session: Session, found: Outlook) -> int | None:
         return None
     behind = session.turn.results.values() if session.turn else ()
     return sum(tokens_of(message) for message in (*session.messages, *behind, *session.held))
-
-
-async def _execute(job: Job, order: ResumeOrder, signal: AbortSignal) -> RunResult:
-    prepared = job.prepared
-    return await AgentExecutor.execute(
-        prepared.agent,
-        [] if order.text is None else order.text,
-        prepared.provider,
-        prepared.tools,
-        session_id=job.session_id,
-        checkpoint_store=checkpoints_of(job.store),
-        approval_store=approvals_of(job.store),
-        signal=signal,
-        by=job.flags.by,
-        agent_path=stored_path(prepared.file, order.choice.store),
-        on_event=job.listener,
-        **prepared.settings,
-    )
 
 
 async def as_it_stands(order: ResumeOrder, session_id: str) -> RunDone:

@@ -8,22 +8,18 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
-from lousho_cli.app.agents import AgentChoice, find_agent, stored_path
-from lousho_cli.app.attempts import settle_used_up
-from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable
+from lousho_cli.app.agents import AgentChoice
+from lousho_cli.app.driving import Job, Ran, Tell, agent_file_of, drive, require_writable, tell_of_used_up
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
-from lousho_cli.app.queueing import queue, silent_while_busy
+from lousho_cli.app.queueing import queue
 from lousho_cli.app.sessions import head_of, not_found, read_heads
 from lousho_cli.app.targets import Target, resolve_target
-from lousho_cli.app.wiring import approvals_of, checkpoints_of, current_folder, open_store
+from lousho_cli.app.wiring import current_folder, open_store
 from lousho_cli.core.session_ids import check_session_id
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError, OwnershipLostError, SDKError, SessionBusyError, StorageError
-from lousho_cli.executor.abort import AbortSignal
-from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.events import Listener
-from lousho_cli.executor.results import RunResult
 from lousho_cli.ports.log_store import LogStore
 
 _LONGEST_SLUG = 80
@@ -60,7 +56,7 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
     reading = open_store(order.store, create=False)
     session_id = await _named(order, reading)
     before = await _session_before(reading, session_id)
-    target = _target(order, session_id, before)
+    target = await _target(order, reading, session_id, before)
     if target.notice:
         tell(target.notice)
     file = target.agent
@@ -76,17 +72,15 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
 async def _run(
     order: RunOrder, session_id: str | None, before: Session | None, prepared: Prepared, text: str, listener: Listener, tell: Tell
 ) -> Ran:
-    file = prepared.file
-    store = open_store(order.store, create=True, history_limit=file.durability.history_limit)
+    store = open_store(order.store, create=True)
     assert store is not None, "a store that may be created is always there"
-    suffix = f" --store {order.store}" if order.store else ""
-    job = Job(store, session_id or "", prepared, order.flags, listener, tell, suffix)
+    job = Job(store, session_id or "", prepared, order.flags, listener, tell, AgentChoice(store=order.store))
     if session_id is None:
         return await _run_new(job, order, text)
     if before is not None:
-        await settle_used_up(store, session_id, before, file.durability.max_attempts, tell)
+        await tell_of_used_up(job, before)
     try:
-        return await drive(silent_while_busy(job) if order.queue else job, lambda job, signal: _execute(job, order, text, signal))
+        return await drive(job, lambda session: session.execute(text, input_id=order.input_id))
     except OwnershipLostError:
         raise
     except SessionBusyError:
@@ -102,7 +96,7 @@ async def _named(order: RunOrder, store: LogStore | None) -> str | None:
         return check_session_id(order.session)
     if not order.last:
         return None
-    heads = (await read_heads(store)).heads if store is not None else ()
+    heads = [head for head in (await read_heads(store)).heads if head.lead is None] if store is not None else []
     if not heads:
         raise not_found("to continue", ())
     return max(heads, key=lambda head: (head.updated_at, head.id)).id
@@ -119,10 +113,10 @@ async def _session_before(store: LogStore | None, session_id: str | None) -> Ses
     return loaded.session
 
 
-def _target(order: RunOrder, session_id: str | None, before: Session | None) -> Target:
+async def _target(order: RunOrder, store: LogStore | None, session_id: str | None, before: Session | None) -> Target:
     if order.target is None and session_id is not None and before is not None and (before.exists or before.agent):
-        choice = AgentChoice(store=order.store)
-        return Target(find_agent(session_id, before.agent, before.path, choice), "file")
+        assert store is not None, "it was read from it"
+        return Target(await agent_file_of(store, session_id, before, AgentChoice(store=order.store)), "file")
     return resolve_target(order.target, current_folder())
 
 
@@ -144,7 +138,7 @@ async def _run_new(job: Job, order: RunOrder, text: str) -> Ran:
     async for candidate in _free_ids(job.store, slug(job.prepared.file.name)):
         one = msgspec.structs.replace(job, session_id=candidate)
         try:
-            return await drive(one, lambda job, signal: _execute(job, order, text, signal, create=True))
+            return await drive(one, lambda session: session.execute(text, input_id=order.input_id, create=True))
         except OwnershipLostError:
             raise
         except SessionBusyError:
@@ -170,23 +164,3 @@ def slug(name: str) -> str:
     """A session id made of an agent's name: lower case, with hyphens for all that an id may not hold."""
     plain = re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-.")[:_LONGEST_SLUG].strip("-.")
     return plain or "session"
-
-
-async def _execute(job: Job, order: RunOrder, text: str, signal: AbortSignal, *, create: bool = False) -> RunResult:
-    prepared = job.prepared
-    return await AgentExecutor.execute(
-        prepared.agent,
-        text,
-        prepared.provider,
-        prepared.tools,
-        session_id=job.session_id,
-        checkpoint_store=checkpoints_of(job.store),
-        approval_store=approvals_of(job.store),
-        signal=signal,
-        input_id=order.input_id,
-        by=job.flags.by,
-        agent_path=stored_path(prepared.file, order.store),
-        create=create,
-        on_event=job.listener,
-        **prepared.settings,
-    )

@@ -100,11 +100,19 @@ def _exists(path: Path) -> bool:
 
 def _from_module(path: Path, name: str | None) -> AgentFile:
     from lousho_cli.app.python_targets import attribute_of, load_module
+    from lousho_cli.host.harness import Harness
 
     module = load_module(path, "target")
     found = attribute_of(module, name or "agent", "target")
     if isinstance(found, AgentFile):
         return msgspec.structs.replace(found, path=path.absolute(), attribute=name or "agent")
+    if isinstance(found, Harness):
+        raise ConfigurationError(
+            f"{path.name}:{name or 'agent'} is a harness, which the program that makes it drives: host.open(harness, ID), then send",
+            field="target",
+            code=INVALID,
+            hint="For lousho run, name an agent beside it: a dictionary, or an object, with name, prompt, provider and tools.",
+        )
     parts = found if isinstance(found, dict) else _parts_of(found)
     if parts is None:
         raise ConfigurationError(

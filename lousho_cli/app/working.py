@@ -14,12 +14,11 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, require_places
-from lousho_cli.app.driving import TOOL_STOPPED
 from lousho_cli.app.notify import notify
 from lousho_cli.app.own_agents import OwnAgents
 from lousho_cli.app.preparing import RunFlags
 from lousho_cli.app.results import PendingItem, RunDone, RunFailure
-from lousho_cli.app.run_ends import done_of_session, item_of_session
+from lousho_cli.app.run_ends import TOOL_STOPPED, done_of_session, item_of_session
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.wiring import current_folder, open_store
 from lousho_cli.core.pending import has_work
@@ -94,8 +93,11 @@ class View(Protocol):
         """A sentence about what is happening."""
 
 
-async def work(order: WorkOrder, view: View) -> Caught:
-    """Works until a signal comes, or once; then what runs is given back for others to go on with. Gives the signal.
+async def work(order: WorkOrder, view: View) -> tuple[Caught, bool]:
+    """Works until a signal comes, or once; then what runs is given back for others to go on with.
+
+    Returns:
+        the signal, and whether there was work and none of it could be gone on with.
 
     Raises:
         StorageError, NotAStoreError: the store can not be read to begin with.
@@ -104,9 +106,10 @@ async def work(order: WorkOrder, view: View) -> Caught:
     store = open_store(order.choice.store, create=True)
     assert store is not None, "a store that may be created is always there"
     controller = AbortController()
+    worker = Worker(store, order, view)
     with watching(controller, view.tell, drains=True) as caught:
-        await Worker(store, order, view).work(controller.signal)
-    return caught
+        await worker.work(controller.signal)
+    return caught, worker.stuck
 
 
 class Worker:
@@ -121,6 +124,11 @@ class Worker:
         self._later: dict[str, float] = {}
         self._named: dict[str, str] = {}
         self._standing = Standing()
+
+    @property
+    def stuck(self) -> bool:
+        """Whether there was work, and none of it could be gone on with."""
+        return bool(self._named) and not self._standing.done + self._standing.waiting
 
     async def work(self, stop: AbortSignal) -> None:
         """Works until ``stop`` fires, or once."""
@@ -138,7 +146,7 @@ class Worker:
                     found, pause = await self._looked_again()
         finally:
             leaving.cancel()
-            await self._agents.close(recoverable=True)
+            await self._agents.close()
             await asyncio.gather(*self._running.values())
 
     # What is pending

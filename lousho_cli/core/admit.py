@@ -17,6 +17,7 @@ from lousho_cli.core.recognise import digest_input, recognise
 from lousho_cli.domain import records as r
 from lousho_cli.domain.cut_answers import is_cut_off, joined
 from lousho_cli.domain.messages import Message, TextPart, without_system
+from lousho_cli.domain.plain import text_of
 from lousho_cli.domain.session import InputState, Session
 from lousho_cli.errors import ConfigurationError
 
@@ -83,6 +84,21 @@ def must_say_something(messages: Sequence[Message]) -> Sequence[Message]:
     raise ConfigurationError(
         "the input is blank", field="input", code="LOUSHO_CONFIG_MISSING_INPUT", hint="Say something; to only go on, give an empty list."
     )
+
+
+def input_id_from(value: object) -> str | None:
+    """An input id as a caller gave it, None for none. It tells inputs apart: what can not be stored as it is is refused, not altered.
+
+    Raises:
+        ConfigurationError: it is no text.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ConfigurationError(f"input_id is text, not {type(value).__name__}", field="input_id")
+    if text_of(value) != value:
+        raise ConfigurationError("the input id holds bytes that are no text", field="input_id", hint="Use letters and digits.")
+    return value
 
 
 def beginning(session: Session, messages: Sequence[Message], input_id: str | None) -> tuple[Message, ...]:

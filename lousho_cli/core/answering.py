@@ -8,6 +8,7 @@ from typing import Any
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, Question, digest_of
+from lousho_cli.domain.secret_references import reference_in
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.texts import MASKED_ANSWER
 
@@ -30,8 +31,8 @@ def answer_records(session: Session, decision: ApprovalDecision, now: str, *, ta
     if decision.digest is not None and decision.digest != wait.digest:
         return ()
     edited = decision.args is not None
-    # Whoever decides, and however: a secret that was typed is kept nowhere.
-    hides = wait.kind == "secret" and decision.approved and decision.note is not None
+    # Whoever decides, and however: a secret that was typed is in no record; where it was put aside, the reference to it is.
+    hides = wait.kind == "secret" and decision.approved and decision.note is not None and reference_in(decision.note) is None
     answered = r.WaitAnswered(
         id=decision.id,
         approved=decision.approved,
@@ -50,7 +51,7 @@ def _answer_to(wait: PendingApproval, decision: ApprovalDecision, now: str) -> r
     late = expired(wait, now)
     answers = decision.approved and not late
     hidden = answers and wait.kind == "secret"
-    value = read_answer(decision.note, wait.question)[0] if answers and not hidden else None
+    value = MASKED_ANSWER if hidden else read_answer(decision.note, wait.question)[0] if answers else None
     note = None if decision.approved else decision.note
     return r.AskAnswered(decision.id, decision.approved, value, note, decision.by, late, hidden)
 

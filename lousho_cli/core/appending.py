@@ -53,10 +53,15 @@ def appended(post_id: str, records: Sequence[Mapping[str, Any]], by: str | None,
     if not records or any(wrong_with(record) for record in records):
         return (r.InputRejected(post_id, INVALID_RECORDS),)
     try:
-        said = tuple(message for record in records for message in _messages(project(record)))
+        said = said_by(records, project)
     except Exception:  # noqa: BLE001 - a projection is a caller's code, and what it fails on is refused
         return (r.InputRejected(post_id, PROJECT_FAILED),)
     return (*own_records(records), r.Appended(post_id, said, by, digest_of_records(records)))
+
+
+def said_by(records: Sequence[Mapping[str, Any]], project: Project) -> tuple[Message, ...]:
+    """What records say to the model. Raises whatever the projection does."""
+    return tuple(message for record in records for message in _messages(project(record)))
 
 
 def _messages(said: Any) -> tuple[Message, ...]:

@@ -31,6 +31,46 @@ LONGEST_TEXT = 2000
 _READABLE = 40
 
 
+class BackgroundLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many agents models may have run in the background. What code starts is not limited.
+
+    max_depth: how many leads an agent may have above it: 1 lets no agent have agents of its own, 0 lets nobody have any.
+    max_running: how many of one thread may run at once, whoever started them.
+    max_started: how many a model may start in one thread since somebody else than an agent last said something.
+    """
+
+    max_depth: int = 2
+    max_running: int = 3
+    max_started: int = 12
+
+
+def too_many(session: Session, depth: int, limits: BackgroundLimits) -> str | None:
+    """Why a model may not start a further agent, for that model; None where it may.
+
+    Args:
+        depth: how many leads are above the session's own thread.
+    """
+    if depth >= limits.max_depth:
+        return f"an agent at this depth ({depth}) can have none in the background. Do it yourself, or leave background out"
+    if sum(agent.outcome is None for agent in session.agents.values()) >= limits.max_running:
+        return (
+            f"at most {limits.max_running} may run in the background at once, and so many do. Wait for one to end, or leave background out"
+        )
+    if _started_by_itself(session) >= limits.max_started:
+        return f"at most {limits.max_started} may be started for what you were asked, and so many were. Answer with what you have"
+    return None
+
+
+def _started_by_itself(session: Session) -> int:
+    """How many agents the model has started since somebody else than an agent last said something."""
+    started = 0
+    for message in reversed(session.messages):
+        if message.role == "user" and "agents" not in (message.metadata or {}):
+            break
+        started += sum(call.id in session.agents for call in message.tool_calls)
+    return started
+
+
 class Start(msgspec.Struct, frozen=True, omit_defaults=True):
     """One agent that is to be started; see ``AgentStarted``."""
 

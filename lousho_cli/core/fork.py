@@ -97,6 +97,7 @@ def fork_state(source: Session, mark: Marked, patch: Patch) -> State:
         tenant=source.tenant,
         runs=(_forked_run(run, start),),
         children=children,
+        settings=dict(source.settings),
     )
 
 

@@ -39,14 +39,25 @@ def wait_of_lead(call: ToolCall, wait: PendingApproval, now: str) -> PendingAppr
 
 
 def within(calls: tuple[str, ...], records: Iterable[r.Record]) -> tuple[r.Record, ...]:
-    """Records of the sub-agent that ``calls`` lead to, as its lead's log holds them; those of sub-agents of its own among them."""
+    """Records of the sub-agent that ``calls`` lead to, as its lead's log holds them; those of sub-agents of its own among them.
+
+    A user's own records stand in the log beside ours, whichever agent's tool kept them.
+    """
     found: list[r.Record] = []
-    for nested, group in groupby(records, key=lambda record: record.calls if isinstance(record, r.Within) else ()):
-        if nested:
+    for nested, group in groupby(records, key=_whose):
+        if nested is None:
+            found += group
+        elif nested:
             found += [r.Within((*calls, *nested), record.records) for record in group if isinstance(record, r.Within)]
         else:
             found.append(r.Within(calls, tuple(record for record in group if not isinstance(record, r.Within))))
     return tuple(found)
+
+
+def _whose(record: r.Record) -> tuple[str, ...] | None:
+    if isinstance(record, r.Foreign):
+        return None
+    return record.calls if isinstance(record, r.Within) else ()
 
 
 def tools_at(tools: Mapping[str, Any], wait: PendingApproval) -> Mapping[str, Any]:

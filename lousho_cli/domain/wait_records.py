@@ -57,7 +57,7 @@ class AskOpened(_Record, frozen=True, gc=False, tag="lousho.ask_opened"):
 class AskAnswered(_Record, frozen=True, gc=False, tag="lousho.ask_answered"):
     """A person answered what running code asked, or declined to, or the time was up.
 
-    ``value``: checked against the schema of the question, as text where it has none. ``hidden``: it is not here, it was a secret.
+    ``value``: checked against the schema of the question, as text where it has none. ``hidden``: it was a secret, and is ``[secret]`` here.
     """
 
     id: str

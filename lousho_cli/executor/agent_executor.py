@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal
 
-from lousho_cli.core.admit import must_say_something
+from lousho_cli.core.admit import input_id_from, must_say_something
 from lousho_cli.core.gate import CutCall, Replay
 from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.resuming import DriftMode
@@ -183,7 +183,7 @@ class AgentExecutor:
                 Order(
                     place=place_of(_text_of("session_id", session_id), checkpoint_store, approval_store, clock),
                     messages=must_say_something(messages_from(input)),
-                    input_id=_id_of(input_id),
+                    input_id=input_id_from(input_id),
                     by=_text_of("by", by),
                     path=_path_of(agent_path),
                     create=create,
@@ -249,14 +249,6 @@ def _text_of(field: str, value: object) -> str | None:
     if not isinstance(value, str):
         raise ConfigurationError(f"{field} is text, not {type(value).__name__}", field=field)
     return text_of(value)
-
-
-def _id_of(value: object) -> str | None:
-    """An input id. It tells inputs apart, so one that can not be stored as it is is refused, not altered."""
-    text = _text_of("input_id", value)
-    if text != value:
-        raise ConfigurationError("the input id holds bytes that are no text", field="input_id", hint="Use letters and digits.")
-    return text
 
 
 def _path_of(value: object) -> str | None:

@@ -31,6 +31,7 @@ from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.executor.registry import ToolRegistry, registry_from
 from lousho_cli.executor.results import RunResult
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, check_settings, gated_by, run_agent
+from lousho_cli.executor.secret_answers import decided_aside
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.executor.shielded import shielded
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
@@ -78,6 +79,7 @@ async def resume_after_approval(
     stored = await _peek(approval_store, decided.id)
     place = _place(stored.approval, checkpoint_store, approval_store, later, clock)
     try:
+        decided = await decided_aside(decided, stored.approval.pending, settings.credentials, clock)
         paused = stored.approval.snapshot
         if "max_steps" not in chosen and paused.max_steps is not None:
             settings = msgspec.structs.replace(settings, max_steps=paused.max_steps)
@@ -225,14 +227,21 @@ def _answer(session: Session, decision: ApprovalDecision, stored: _Stored, agent
         NotFoundError: the session no longer waits for it.
         ConfigurationError: edited arguments the tool does not take, or a digest of another call.
     """
-    decision = check_decision(session, decision, agent.tools, taken=stored.taken)
-    answered = answer_records(session, decision, now, taken=stored.taken)
+    return (*decided_records(session, decision, agent, now, taken=stored.taken), *_never_run(session, stored.approval))
+
+
+def decided_records(
+    session: Session, decision: ApprovalDecision, agent: RunAgent, now: str, *, taken: bool = False
+) -> tuple[r.Record, ...]:
+    """The records of a decision with which a run goes on at once. Takes and raises what ``check_decision`` does."""
+    decision = check_decision(session, decision, agent.tools, taken=taken)
+    answered = answer_records(session, decision, now, taken=taken)
     if not answered:
         raise approval_not_found(decision.id)
     # A person's decision is no crash, so it costs no attempt; and the instructions the run goes on with are those in its transcript.
     facts = _with_instructions_of(session.run.fingerprint, agent.facts)
     goes_on = resumed(session, facts, now, attempt=max(session.attempts, 1))
-    return (answered[0], goes_on, *answered[1:], *_never_run(session, stored.approval))
+    return (answered[0], goes_on, *answered[1:])
 
 
 def check_decision(

@@ -56,6 +56,7 @@ class Order(msgspec.Struct, frozen=True):
     answer: for a decision: given the session and the agent, the records that decide it. It is asked before
         anything is written and may raise.
     queue: takes input for the order's own run while it goes on. credentials: the store of secrets of who drives it.
+    harness, tenant: whose a session is that it begins.
     """
 
     place: Place
@@ -69,6 +70,8 @@ class Order(msgspec.Struct, frozen=True):
     answer: Callable[[Session, RunAgent], Sequence[r.Record]] | None = None
     queue: InputQueue | None = None
     credentials: Credentials | None = None
+    harness: str | None = None
+    tenant: str | None = None
 
     @property
     def asks(self) -> bool:
@@ -133,7 +136,7 @@ class Beginner:
 
     def _admitted(self, session: Session, agent: RunAgent) -> Sequence[r.Record]:
         order = self._order
-        created = r.Created(agent.agent.name, order.path)
+        created = r.Created(agent.agent.name, order.path, order.harness, order.tenant)
         fresh_id = self._clock.new_id()
         admission: Admission = admit(
             session,

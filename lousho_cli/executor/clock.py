@@ -12,16 +12,19 @@ class SystemClock:
     """The real clock. One instance serves everybody."""
 
     def __init__(self) -> None:
-        self._second = -1
-        self._prefix = ""
+        self._second = self._ms = -1
+        self._prefix = self._now = ""
 
     def now(self) -> str:
         ms = self.now_ms()
+        if ms == self._ms:
+            return self._now  # many sessions ask within one
         second = ms // 1000
         if second != self._second:
             # Formatting the date is most of the cost, and it changes once a second.
             self._second, self._prefix = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._prefix}.{ms % 1000:03d}Z"
+        self._ms, self._now = ms, f"{self._prefix}.{ms % 1000:03d}Z"
+        return self._now
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

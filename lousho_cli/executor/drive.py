@@ -152,10 +152,9 @@ class Driver:
         Not the model, where only results stand before it; and not the start of a call that may
         run again, when nothing else was written.
         """
-        written = {type(record) for batch in batches for record in batch.records}
         if CallModel in map(type, effects):
-            return not written <= _BEFORE_MODEL
-        if written == _ONLY_STARTS:
+            return not _only(_BEFORE_MODEL, batches)
+        if batches and _only(_ONLY_STARTS, batches):
             return any(self._calls.may_not_repeat(effect) for effect in effects)
         return True
 
@@ -253,7 +252,15 @@ class Driver:
         return self._failed(failure)
 
 
-_BEFORE_MODEL = {r.ToolFinished, r.Mark}
+def _only(kinds: frozenset[type], batches: Sequence[r.Batch]) -> bool:
+    """Whether batches hold no record of another kind."""
+    for batch in batches:
+        if not kinds.issuperset(map(type, batch.records)):
+            return False
+    return True
+
+
+_BEFORE_MODEL: frozenset[type] = frozenset((r.ToolFinished, r.Mark))
 """Records whose sync may wait behind a model call."""
 
-_ONLY_STARTS = {r.ToolStarted}
+_ONLY_STARTS: frozenset[type] = frozenset((r.ToolStarted,))

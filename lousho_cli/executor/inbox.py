@@ -1,7 +1,7 @@
 """What others leave for the owner of a session while it runs: input, an answer, a wish to stop.
 
-Posts are looked for when the store says so, and every 20 ms, and recorded at once, through the owner's own writer. A post is
-removed only after the log has it; one the log has already is only removed.
+Posts are looked for when the store says so, which looks every 20 ms for all its owners, and recorded at once, through the
+owner's own writer. A post is removed only after the log has it; one the log has already is only removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from lousho_cli.errors import StorageError
 from lousho_cli.executor.secret_answers import hand_over, opened
 from lousho_cli.executor.session_log import SessionLog
 
-LOOK_EVERY_MS = 20
+LOOK_ANYWAY_MS = 1000
+"""How often posts are looked for where the store says nothing."""
 
 log_to = logging.getLogger("lousho")
 
@@ -136,7 +137,7 @@ class Inbox:
 
     async def _look(self) -> None:
         while True:
-            await self._log.store.wait_for_post(self._log.id, LOOK_EVERY_MS)
+            await self._log.store.wait_for_post(self._log.id, LOOK_ANYWAY_MS)
             await self._take()
 
     async def stop(self) -> None:

@@ -87,7 +87,8 @@ class ModelCalls:
             SDKError: a hook or a guardrail stopped the run.
         """
         self.asking = False
-        self._events.emit(StepStart(step=step))
+        if self._events.wanted:
+            self._events.emit(StepStart(step=step))
         forget = self._signal.on_abort(self._await.interrupt)
         try:
             answer = await self._await.run(self._wait_and_ask(step)) if not self._signal.aborted else None

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.advance import Plan, advance, with_ring
+from lousho_cli.core.appending import Project, says_nothing
 from lousho_cli.core.decide import AgentFacts, Live
 from lousho_cli.core.fold import apply, fold
 from lousho_cli.core.heads import head_of
@@ -41,6 +42,7 @@ class SessionLog:
     """A claimed log. Make it with ``open``, end it with ``close``.
 
     ``asks`` wakes the calls of this process that asked a person; ``credentials`` is its owner's store of secrets, None for none.
+    ``project`` is what a user's own record says to the model.
     A sub-agent's part of it is an object of its own (``sub_log.SubLog``), which writes through this one.
     """
 
@@ -66,6 +68,7 @@ class SessionLog:
         self.on_written: OnWritten | None = None
         self.asks = Asks()
         self.credentials: Credentials | None = None
+        self.project: Project = says_nothing
 
     @classmethod
     async def open(

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from lousho_cli.core.appending import own_records, wrong_with
+from lousho_cli.core.appending import digest_of_records, own_records, said_by, wrong_with
 from lousho_cli.core.permissions import ASKS_NOBODY
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval, Question, digest_of
-from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.plain import plain, text_of
 from lousho_cli.domain.session import Ask
 from lousho_cli.domain.times import later, ms_between
@@ -38,7 +38,8 @@ class CallSteps(Steps):
         self._log, self._call, self._args, self._signal = log, call, args, signal
         self._keep, self._asks_nobody = keep, asks_nobody
         self._used: set[str] = set()
-        self._staged: list[r.Record] = []
+        self._staged: list[dict[str, Any]] = []
+        self._said: list[Message] = []
         self._over = False
 
     def idempotency_key(self, name: str) -> str:
@@ -95,12 +96,21 @@ class CallSteps(Steps):
             wrong = wrong_with(record) if isinstance(record, Mapping) else "it is no object"
             if wrong:
                 raise ConfigurationError(f"a record can not be kept: {wrong}", field="records")
-        self._staged += own_records([plain(dict(record))[0] for record in records])
+        kept = [plain(dict(record))[0] for record in records]
+        try:
+            said = said_by(kept, self._lead.project)
+        except Exception as error:
+            raise ConfigurationError(f"what a record says to the model failed: {error}", field="records") from error
+        self._staged += kept
+        self._said += said
 
     def end(self) -> Sequence[r.Record]:
-        """The call is over: nothing more can be kept. Gives the records that go with its result."""
+        """The call is over: nothing more can be kept. Gives the records that go with its result, and what they say to the model."""
         self._over = True
-        return self._staged
+        kept = own_records(self._staged)
+        if not self._said:
+            return kept
+        return (*kept, r.Appended(f"append.{'/'.join(self._place)}", tuple(self._said), None, digest_of_records(self._staged)))
 
     @property
     def _lead(self) -> SessionLog:

@@ -7,7 +7,7 @@ from lousho_cli.core.settling import operation_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.session import InputState, Session
-from lousho_cli.executor.secret_answers import hand_over
+from lousho_cli.executor.secret_answers import hand_over, opened
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.host.intake import Intake
 from lousho_cli.host.receipts import Receipt
@@ -27,6 +27,11 @@ async def admitted(log: SessionLog, intake: Intake, post: Post) -> Receipt:
         return known_already(session, post, known)
     if intake.carries_out(log, post):
         return Receipt(post.id, "accepted")
+    ready = await opened(log, post)
+    if isinstance(ready, r.InputRejected):
+        await log.record(ready)
+        return Receipt(post.id, "rejected", reason=ready.reason)
+    post, session = ready, log.session
     records = intake.entered(session, post, log.clock.now(), log.claim.epoch)
     hand_over(log, post, records)
     behind = occupied(session)

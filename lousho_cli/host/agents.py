@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.background import Start, Starts, agent_session_id, end_of, harness_of_agent, stopped
+from lousho_cli.core.background import Start, Starts, agent_session_id, end_of, harness_of_agent, stopped, too_many
 from lousho_cli.core.entering import InputBody
 from lousho_cli.core.pending import to_look_after
 from lousho_cli.core.recovery import Recovery
@@ -45,6 +45,7 @@ class Agents:
     def __init__(self, terms: Terms, threads: dict[str, Thread], let_go: Callable[[Thread], None]) -> None:
         self._terms, self._threads, self._let_go = terms, threads, let_go
         self._tending: dict[str, tuple[Thread, asyncio.Task[None]]] = {}
+        self._starting = asyncio.Lock()
         self.closed = False
         """Whether none is taken up any more."""
 
@@ -92,7 +93,18 @@ class Agents:
         return msgspec.structs.replace(agent, in_background=partial(self._started_by_model, lead))
 
     async def _started_by_model(self, lead: Thread, call_id: str, name: str, said: str) -> dict[str, Any]:
-        """Starts an agent for a call. That may run again: the agent is named by it, and starts once."""
+        """Starts an agent for a call. That may run again: the agent is named by it, and starts once.
+
+        Raises:
+            ConfigurationError: there may be no more; the model is told why.
+        """
+        async with self._starting:  # two calls of one answer are not counted apart
+            why = None if call_id in lead.session.agents else too_many(lead.session, lead.company.depth, lead.harness.background)
+            if why is not None:
+                raise ConfigurationError(why, field="background", code="LOUSHO_BACKGROUND_LIMIT")
+            return await self._started(lead, call_id, name, said)
+
+    async def _started(self, lead: Thread, call_id: str, name: str, said: str) -> dict[str, Any]:
         again = lead.harness.durability.resume_background_agents and survives(self._terms.store)
         wanted = [(call_id, name, (user(said),))]
         await lead.submit(starting(lead, self._terms.clock, lead.asked_by, wanted, run_again=again, wake=True))
@@ -150,6 +162,9 @@ class LeadCompany(Company):
     def dressed(self, thread: Thread, agent: RunAgent) -> RunAgent:
         return self.agents.may_start(thread, agent) if thread.harness.agents else agent
 
+    async def idle(self, thread: Thread) -> None:
+        await self.agents.idle(thread)
+
 
 class _AgentCompany(LeadCompany):
     """That of a background agent, which may have agents too."""
@@ -174,7 +189,7 @@ def _harness(lead: Thread, agent: AgentState) -> Harness | None:
         return None
     durability = msgspec.structs.replace(given.durability, recover=None if agent.run_again else _not_again)
     name = harness_of_agent(lead.harness.name, agent.name)
-    return msgspec.structs.replace(given, name=name, lead=lead.id, durability=durability)
+    return msgspec.structs.replace(given, name=name, lead=lead.id, durability=durability, background=lead.harness.background)
 
 
 def _not_again(info: RecoverInfo) -> Recovery:

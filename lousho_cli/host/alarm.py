@@ -19,13 +19,23 @@ class Alarm:
         self._clock, self._ring = clock, ring
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def is_set(self) -> bool:
+        """Whether it is going to ring."""
+        return self._timer is not None
+
     def set(self, at: str) -> None:
         """Rings at a time (UTC, ISO 8601), at once where it has come, and not at the one set before."""
         self.cancel()
         seconds = max(ms_between(self._clock.now(), at), 0) / 1000
-        self._timer = asyncio.get_running_loop().call_later(min(seconds, LONGEST_SLEEP_S), self._ring)
+        self._timer = asyncio.get_running_loop().call_later(min(seconds, LONGEST_SLEEP_S), self._rings)
+
+    def _rings(self) -> None:
+        self._timer = None
+        self._ring()
 
     def cancel(self) -> None:
         """Rings no more."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None

@@ -29,6 +29,10 @@ class Company:
         """The agent of a turn of ``thread`` with what it may do because of this."""
         return agent
 
+    async def idle(self, thread: Thread) -> None:
+        """Returns once this host drives neither ``thread`` nor a background agent of it."""
+        await thread.idle()
+
     async def rested(self, thread: Thread) -> None:
         """This host drives ``thread`` no more, for now. Never raises an ``SDKError``."""
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.core.appending import Project, says_nothing
+from lousho_cli.core.background import BackgroundLimits
 from lousho_cli.core.resuming import DriftMode
 from lousho_cli.domain.heads import Head
 from lousho_cli.errors import ConfigurationError, RangeError
@@ -15,6 +16,7 @@ from lousho_cli.executor.agent_options import settings_among
 from lousho_cli.executor.dynamic import AgentSource, FixedAgent, agent_source
 from lousho_cli.executor.registry import registry_from
 from lousho_cli.executor.run_agent import RunAgent, RunSettings, sub_agent_tools
+from lousho_cli.executor.sub_agents import SubAgentTool
 from lousho_cli.host.joining import CanJoin, joining_rule
 from lousho_cli.host.options import mapping_from, option_from
 from lousho_cli.ports.provider import Provider
@@ -61,8 +63,10 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Harness(msgspec.Struct, frozen=True):
     """What ``define_harness`` gives. ``source`` makes the agent for a session; ``agent_path`` is stored with each, to find it again.
 
-    agents: those it may have run in the background. lead: the thread that has one run under this harness in the background.
+    agents: those it may have run in the background; background: how many its model may.
+    lead: the thread that has one run under this harness in the background.
     history_limit: how many checkpoints of a session are kept; None for as many as the store was told.
+    nameless: what ``execute`` begins says no harness; the name of its agent stands for it, as where no host began it.
     """
 
     name: str
@@ -75,6 +79,13 @@ class Harness(msgspec.Struct, frozen=True):
     agents: Mapping[str, Harness] = {}
     lead: str | None = None
     history_limit: int | None = None
+    nameless: bool = False
+    background: BackgroundLimits = BackgroundLimits()
+
+    @property
+    def stored_name(self) -> str | None:
+        """What a thread that ``execute`` begins says of its harness."""
+        return None if self.nameless else self.name
 
     def serves(self, head: Head) -> bool:
         """Whether a thread is one of this harness: its own name tells, else, where no host began it, its agent's."""
@@ -95,6 +106,7 @@ def define_harness(
     project: Project | None = None,
     can_join: CanJoin | None = None,
     agents: Mapping[str, Harness] | None = None,
+    background: BackgroundLimits | Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Harness:
     """An agent that hosts can run.
@@ -108,6 +120,7 @@ def define_harness(
         can_join: whether an input may steer the turn that runs, given who sent it, who began the turn, and its messages;
             by default only one from the same sender may.
         agents: by name, harnesses that ``start_agent`` may run beside a thread; its ``subagents`` are among them anyway.
+        background: ``max_depth`` (2), ``max_running`` (3) and ``max_started`` (12) of the agents that models start there.
         options: of ``AgentExecutor.execute`` that hold for every run, such as ``max_steps`` (50), ``permissions``, ``hooks``.
 
     Raises:
@@ -123,16 +136,40 @@ def define_harness(
     source = agent_source(agent, adapter, registry_from(tools), settings)
     _functions("commands", mapping_from("commands", commands))
     _functions("", {"project": project or says_nothing})
-    beside = {**_sub_agents(settings, adapter, lives_on, on_agent_drift), **_agents_from(mapping_from("agents", agents))}
-    return Harness(name, source, lives_on, on_agent_drift, commands=dict(commands or {}), project=project or says_nothing, agents=beside)
+    beside = {**agents_in(sub_agent_tools(settings, adapter), lives_on, on_agent_drift), **_agents_from(mapping_from("agents", agents))}
+    return Harness(
+        name,
+        source,
+        lives_on,
+        on_agent_drift,
+        commands=dict(commands or {}),
+        project=project or says_nothing,
+        agents=beside,
+        background=_limits(background),
+    )
 
 
-def _sub_agents(settings: RunSettings, adapter: Provider, durability: Durability, on_agent_drift: DriftMode) -> dict[str, Harness]:
+def agents_in(tools: Iterable[Any], durability: Durability, on_agent_drift: DriftMode) -> dict[str, Harness]:
+    """The sub-agents among the tools of an agent, each with those of its own, as agents that it may have run in the background."""
     return {
-        tool.name: Harness(tool.name, FixedAgent(tool.ready), durability, on_agent_drift)
-        for tool in sub_agent_tools(settings, adapter)
-        if isinstance(tool.ready, RunAgent)
+        tool.name: Harness(
+            tool.name,
+            FixedAgent(tool.ready),
+            durability,
+            on_agent_drift,
+            agents=agents_in(tool.ready.tools.values(), durability, on_agent_drift),
+        )
+        for tool in tools
+        if isinstance(tool, SubAgentTool) and isinstance(tool.ready, RunAgent)
     }
+
+
+def _limits(given: BackgroundLimits | Mapping[str, Any] | None) -> BackgroundLimits:
+    limits = option_from("background", given, BackgroundLimits)
+    for name in limits.__struct_fields__:
+        if getattr(limits, name) < 0:
+            raise RangeError(f"background.{name} is {getattr(limits, name)}", field=f"background.{name}", hint="Use 0 or more.")
+    return limits
 
 
 def _agents_from(given: Mapping[str, Any]) -> dict[str, Harness]:

@@ -49,8 +49,13 @@ class HarnessHost:
         self._agents = Agents(terms, self._threads, self._let_go)
         self._company = LeadCompany(self._agents)
 
-    async def open(self, harness: Harness, thread_id: str, *, tenant_id: str | None = None, user: str | None = None) -> HostSession:
-        """A handle on a thread. Takes up what a host that is gone left open; a thread another host drives is only read.
+    async def open(
+        self, harness: Harness, thread_id: str, *, tenant_id: str | None = None, user: str | None = None, recover: bool = True
+    ) -> HostSession:
+        """A handle on a thread. A thread another host drives is only read.
+
+        Args:
+            recover: take up what a host that is gone left open; False leaves that to who is going to say so.
 
         Raises:
             AbortedError: this host is closed.
@@ -58,8 +63,7 @@ class HarnessHost:
             StorageError: it can not be read.
         """
         await self._begin()
-        thread = await self._thread(harness, thread_id, tenant_id)
-        thread.handles += 1
+        thread = await self._thread(harness, thread_id, tenant_id, recover=recover)
         return HostSession(thread, self._terms, user, lambda: self._let_go(thread))
 
     async def recover(self, thread_id: str | None = None) -> None:
@@ -115,7 +119,7 @@ class HarnessHost:
         """Returns once this host drives a thread no more, nor a background agent of it; at once where it does not."""
         thread = self._threads.get(thread_id)
         if thread is not None:
-            await self._agents.idle(thread)
+            await thread.company.idle(thread)
 
     async def close(self, *, recoverable: bool = False) -> None:
         """Closes every thread and refuses later opens. Safe to call twice.
@@ -149,10 +153,12 @@ class HarnessHost:
         other = head.pinned_to
         return other not in (None, self._terms.host_id) and await self._terms.store.lives(str(other))
 
-    async def _thread(self, harness: Harness, thread_id: str, tenant_id: str | None) -> Thread:
+    async def _thread(self, harness: Harness, thread_id: str, tenant_id: str | None, *, recover: bool) -> Thread:
+        """A thread with one more handle on it, from before anything is waited for: a sweep that ends meanwhile does not close it."""
         known = self._threads.get(thread_id)
         if known is not None:
             _same(known.harness.name, known.tenant, harness, tenant_id, thread_id)
+            known.handles += 1
             return known
         head = await self._terms.store.head(thread_id)
         if head is not None:
@@ -160,7 +166,13 @@ class HarnessHost:
         self._must_be_open()  # it may have been closed meanwhile: what is opened now would never be closed
         thread = self._threads.setdefault(thread_id, Thread(self._terms, harness, thread_id, tenant_id, self._company))
         _same(thread.harness.name, thread.tenant, harness, tenant_id, thread_id)  # somebody else may have opened it meanwhile
-        await self._recovered(thread)
+        thread.handles += 1
+        try:
+            if recover:
+                await self._recovered(thread)
+        except BaseException:  # whoever waited for it is gone
+            self._let_go(thread)
+            raise
         return thread
 
     async def _recovered(self, thread: Thread, *, held: bool = True) -> bool:
@@ -193,22 +205,25 @@ class HarnessHost:
         thread.handles -= 1
         if thread.handles <= 0 and not self._closed:
             if at_once:
-                self._close_idle(thread)
+                self._close_idle(thread, swept=True)
             else:
                 self._close_idle_later(thread)
 
-    def _close_idle_later(self, thread: Thread) -> None:
-        asyncio.get_running_loop().call_later(self._close_idle_after_ms / 1000, self._close_idle, thread)
+    def _close_idle_later(self, thread: Thread, *, swept: bool = False) -> None:
+        asyncio.get_running_loop().call_later(self._close_idle_after_ms / 1000, lambda: self._close_idle(thread, swept=swept))
 
-    def _close_idle(self, thread: Thread) -> None:
-        """Closes a thread that nobody holds; one that has something to do later."""
+    def _close_idle(self, thread: Thread, *, swept: bool = False) -> None:
+        """Closes a thread that nobody holds; one that has something to do later.
+
+        One that is to wake here has, unless only a sweep opened it: then the next sweep finds it.
+        """
         if thread.handles > 0 or self._threads.get(thread.id) is not thread:
             return
-        if thread.resting:
+        if thread.resting and (swept or not thread.alarm.is_set):
             thread.alarm.cancel()
             del self._threads[thread.id]
         else:
-            self._close_idle_later(thread)
+            self._close_idle_later(thread, swept=swept)
 
 
 def create_harness_host(

@@ -38,14 +38,14 @@ class Observer(msgspec.Struct, frozen=True):
     def hears_of_ends(self) -> bool:
         return self.on_turn_end is not None
 
-    def turn_ended(self, thread_id: str, session: Session, failure: Exception | None = None) -> None:
+    def turn_ended(self, end: TurnEnd) -> None:
         """Tells of an end."""
         if self.on_turn_end is None:
             return
         try:
-            self.on_turn_end(TurnEnd(thread_id, session, failure))
+            self.on_turn_end(end)
         except Exception:
-            log_to.exception("%s: who looks on at the ends of turns failed", thread_id)
+            log_to.exception("%s: who looks on at the ends of turns failed", end.thread_id)
 
 
 NOBODY = Observer()

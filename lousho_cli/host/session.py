@@ -15,7 +15,9 @@ from lousho_cli.domain.messages import Input
 from lousho_cli.errors import AbortedError, ConfigurationError
 from lousho_cli.executor.log_events import read_events
 from lousho_cli.host.background import StartsAgents
+from lousho_cli.host.executing import Executes
 from lousho_cli.host.following import command_ended, settlement_of, waiting_inputs
+from lousho_cli.host.forking import ForksThreads
 from lousho_cli.host.intake import NOTHING, Handed
 from lousho_cli.host.posting import append_post, command_post, input_post, overrides_from, reset_post, said_in, setting_post, wake_post
 from lousho_cli.host.receipts import Receipt, Settlement, Waiting
@@ -24,7 +26,7 @@ from lousho_cli.host.waits import Deciding
 from lousho_cli.ports.sessions import read_session
 
 
-class HostSession(Deciding, StartsAgents):
+class HostSession(Executes, Deciding, StartsAgents, ForksThreads):
     """A handle on one thread. ``close`` lets go of it; what runs goes on."""
 
     def __init__(self, thread: Thread, terms: Terms, user: str | None, let_go: Callable[[], None]) -> None:
@@ -152,7 +154,7 @@ class HostSession(Deciding, StartsAgents):
         return await self._submit(append_post(self._terms.clock, self._user, records, input_id))
 
     async def wake_at(self, time: datetime | str | None, input: Input | None = None, *, input_id: str | None = None) -> Receipt:
-        """Has the thread taken up at a time, by this host if it is there, else by any that looks for work. A later wish replaces it.
+        """Has the thread taken up at a time, by this host while it is open, else by any that looks for work. A later wish replaces it.
 
         Args:
             time: with its zone, ISO 8601 where it is text; None takes the wish back.
@@ -177,9 +179,10 @@ class HostSession(Deciding, StartsAgents):
         return await self._submit(setting_post(self._terms.clock, self._user, name, value))
 
     async def settings(self) -> dict[str, Any]:
-        """The settings as the log has them, by whichever host they were written."""
+        """The settings as the log has them, by whichever host they were written; our own are not among them."""
         self._must_be_open()
-        return dict((await read_session(self._terms.store, self._thread.id)).settings)
+        kept = (await read_session(self._terms.store, self._thread.id)).settings
+        return {name: value for name, value in kept.items() if not name.startswith("lousho.")}
 
     async def run_command(self, name: str, args: Any = None) -> Any:
         """Has the thread's owner carry out a command of its harness.

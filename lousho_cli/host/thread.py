@@ -23,17 +23,14 @@ from lousho_cli.core.decide import next_in_line
 from lousho_cli.core.pending import has_work, held_up
 from lousho_cli.core.waking import woken
 from lousho_cli.domain import records as r
-from lousho_cli.domain.events import RunDone
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.times import later
-from lousho_cli.errors import AbortedError, OwnershipLostError, PropagatingToolError, SDKError, SessionBusyError, StorageError
-from lousho_cli.executor.abort import AbortController
-from lousho_cli.executor.drive import Driver
+from lousho_cli.errors import AbortedError, OwnershipLostError, SDKError, SessionBusyError
+from lousho_cli.executor.beginnings import Beginning as Ordered
+from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.events import Events
-from lousho_cli.executor.inbox import Inbox
 from lousho_cli.executor.keeping import Keeping
-from lousho_cli.executor.pauses import Pauses
 from lousho_cli.executor.secret_answers import NEEDS_CREDENTIALS, by_reference, is_secret
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.executor.telling import tell
@@ -41,12 +38,12 @@ from lousho_cli.host.admitting import admitted, known_already, refused_elsewhere
 from lousho_cli.host.alarm import Alarm
 from lousho_cli.host.commands import Commands, left_for
 from lousho_cli.host.company import ALONE, Company
-from lousho_cli.host.guarding import Guard
 from lousho_cli.host.harness import Harness
 from lousho_cli.host.intake import Intake
-from lousho_cli.host.observing import Observer
+from lousho_cli.host.observing import Observer, TurnEnd
+from lousho_cli.host.ordering import ordered
+from lousho_cli.host.owned import LOST, Owned, told
 from lousho_cli.host.persistence import Metadata
-from lousho_cli.host.pinning import Pin, pinned
 from lousho_cli.host.receipts import Receipt
 from lousho_cli.host.recovering import Beginning, Beginnings, stands_open
 from lousho_cli.host.standing import Standing
@@ -77,22 +74,8 @@ class Terms(msgspec.Struct, frozen=True):
     credentials: Credentials | None = None
 
 
-class Owned:
-    """A log while it is this host's. ``controller`` stops the turn that runs, None between two."""
-
-    def __init__(self, log: SessionLog, events: Events, beginnings: Beginnings, intake: Intake) -> None:
-        self.log, self.events, self.beginnings = log, events, beginnings
-        self.controller: AbortController | None = None
-        self.inbox, self.guard = Inbox(log, self, intake), Guard(log)
-
-    def abort(self) -> None:
-        """Stops the turn that runs, for good."""
-        if self.controller is not None:
-            self.controller.abort()
-
-
 class Thread:
-    """One thread on this host. ``handles`` counts those who hold it open."""
+    """One thread on this host. ``handles`` counts those who hold it open; ``end`` is how what it drove last came to rest."""
 
     def __init__(self, terms: Terms, harness: Harness, thread_id: str, tenant: str | None, company: Company = ALONE) -> None:
         self.harness, self.id, self.tenant, self.company = harness, thread_id, tenant, company
@@ -100,6 +83,7 @@ class Thread:
         self._terms = terms
         self._gate = asyncio.Lock()
         self._owned: Owned | None = None
+        self.end: TurnEnd | None = None
         self._work: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self.alarm = Alarm(terms.clock, self._woken)
@@ -116,9 +100,13 @@ class Thread:
     @property
     def asked_by(self) -> str | None:
         """Who sent what the turn that runs began with."""
-        session = self._owned.log.session if self._owned is not None else Session()
-        known = session.inputs.get(session.run.input_id)
+        known = self.session.inputs.get(self.session.run.input_id)
         return known.by if known is not None else None
+
+    @property
+    def session(self) -> Session:
+        """The thread as its log stands, while this host drives it; else an empty one."""
+        return self._owned.log.session if self._owned is not None else Session()
 
     @property
     def resting(self) -> bool:
@@ -175,6 +163,34 @@ class Thread:
         self._look(self._take_once_free)
         return Receipt(post.id, "queued")
 
+    async def carry_out(self, order: Order) -> TurnEnd:
+        """Takes the thread up with what somebody wants of it, which begins before anything else.
+
+        Returns:
+            how that came to rest, once this host has nothing more to do on the thread.
+
+        Raises:
+            SessionBusyError: it is driven already.
+            AbortedError: this host is closed.
+            SDKError: it may not begin, as ``AgentExecutor.execute`` says; nothing was written.
+        """
+        async with self._gate:
+            self._must_be_open()
+            if self._owned is not None:
+                raise SessionBusyError(self.id, self._terms.name)
+            owned = await self._claimed(own=order.asks)
+            try:
+                await owned.inbox.take_first()
+                begins = await ordered(order, owned.log, owned.events, self.harness, self.intake)
+            except BaseException as error:
+                owned.events.failed(*told(error))
+                await (owned.log.abandon() if isinstance(error, LOST) else owned.log.close())
+                raise
+            self._begin(owned, begins)
+        await self.idle()
+        assert owned.end is not None, "what began came to rest"
+        return owned.end
+
     async def go_on(self) -> bool:
         """Takes the thread up where nobody drives it; True when this host drives it now."""
         return await self._taken_up(lambda _head: True)
@@ -222,8 +238,8 @@ class Thread:
     async def close(self, *, recoverable: bool = False) -> None:
         """Stops what runs: for good, or for another host to go on with. Refuses what comes later."""
         self._closing = self._closing or ("recoverable" if recoverable else "plain")
-        if self._owned is not None and self._owned.controller is not None:
-            self._stop(self._owned.controller)
+        if self._owned is not None:
+            self._owned.stop(recoverable=self._closing == "recoverable")
         await self._look_no_more()
         async with self._gate:
             pass  # whoever was taking the log meanwhile has it now, and gives it back below
@@ -240,28 +256,31 @@ class Thread:
         if self._closing is not None:
             raise AbortedError(f"the host of thread {self.id} is closed", hint="Open it on another host.")
 
-    def _stop(self, controller: AbortController) -> None:
-        if self._closing == "recoverable":
-            controller.stop()
-        else:
-            controller.abort()
-
     # Owning
 
     async def _take(self) -> bool:
         """Claims the log and begins to work it off; False where another host has it."""
-        terms = self._terms
         try:
-            log = await SessionLog.open(terms.store, self.id, terms.name, terms.clock, terms.keeping, ring=self.harness.history_limit)
+            self._begin(await self._claimed())
         except SessionBusyError:
             return False
-        log.credentials = terms.credentials
-        events = Events(terms.observer.on_event, terms.clock, self.id)
-        tell(log, events)
-        self._owned = Owned(log, events, Beginnings(log, self.harness, self.id, self.tenant, self.intake), self.intake)
-        self._work = asyncio.ensure_future(self._work_until_rest(self._owned))
-        self._seen()
         return True
+
+    async def _claimed(self, *, own: bool = False) -> Owned:
+        terms = self._terms
+        log = await SessionLog.open(terms.store, self.id, terms.name, terms.clock, terms.keeping, ring=self.harness.history_limit)
+        log.credentials, log.project = terms.credentials, self.harness.project
+        events = Events(terms.observer.on_event, terms.clock, self.id)
+        beginnings = Beginnings(log, self.harness, self.id, self.tenant, self.intake)
+        return Owned(log, events, beginnings, self.intake, terms.observer, own=own)
+
+    def _begin(self, owned: Owned, first: Ordered | None = None) -> None:
+        tell(owned.log, owned.events)
+        self._owned = owned
+        if self._closing is not None:
+            owned.stop(recoverable=self._closing == "recoverable")
+        self._work = asyncio.ensure_future(self._work_until_rest(owned, first))
+        self._seen()
 
     def _seen(self) -> None:
         if self._owned is not None:
@@ -275,25 +294,32 @@ class Thread:
                 return
             await asyncio.sleep(LOOK_AGAIN_S)
 
-    async def _work_until_rest(self, owned: Owned) -> None:
-        await self._work_off(owned)
+    async def _work_until_rest(self, owned: Owned, first: Ordered | None) -> None:
+        await self._work_off(owned, first)
+        self.end = owned.end or self.end
         await self.company.rested(self)
 
-    async def _work_off(self, owned: Owned) -> None:
+    async def _work_off(self, owned: Owned, first: Ordered | None) -> None:
         try:
-            await owned.inbox.take()
+            if first is None:
+                await owned.inbox.take()
             owned.inbox.watch()
             owned.guard.watch()
+            if first is not None and first.answered is not None:  # its input had its end before
+                owned.done(first.answered)
+            elif first is not None:
+                await self._drive(owned, first)
             while await self._step(owned):
                 pass
-        except (OwnershipLostError, StorageError) as error:
-            log_to.warning("%s: this host lost the thread: %s", self.id, error)
-            self._terms.observer.turn_ended(self.id, owned.log.session, error)
+        except LOST as error:
+            if not self._terms.observer.hears_of_ends:
+                log_to.warning("%s: this host lost the thread: %s", self.id, error)
+            owned.failed(error)
             await self._let_go(owned, lost=True)
         except Exception as error:  # noqa: BLE001 - an agent's function may raise anything; trying again at once would only do the same
             if not self._terms.observer.hears_of_ends:
                 log_to.warning("%s: it could not go on: %s", self.id, error if isinstance(error, SDKError) else repr(error))
-            self._failed(owned, error)
+            owned.failed(error)
             async with self._gate:
                 await self._let_go(owned, wake_in_ms=RETRY_MS)
         except BaseException:
@@ -323,9 +349,8 @@ class Thread:
             self._look(self._take_once_free)  # somebody left it between our last look and our going
         return False
 
-    def _failed(self, owned: Owned, error: Exception) -> None:
-        owned.events.failed(error.detail if isinstance(error, SDKError) else str(error), getattr(error, "code", None))
-        self._terms.observer.turn_ended(self.id, owned.log.session, error)
+    async def _drive(self, owned: Owned, begins: Beginning | Ordered) -> None:
+        await owned.drive(self.company.dressed(self, begins.agent), begins.records, self._terms.host_id)
 
     async def _let_go(self, owned: Owned, *, lost: bool = False, wake_in_ms: int | None = None) -> None:
         await owned.inbox.stop()
@@ -349,36 +374,6 @@ class Thread:
         wake = owned.log.session.wake
         if wake is not None and not lost and not self._closing:
             self.alarm.set(wake.at)
-
-    # Turns
-
-    async def _drive(self, owned: Owned, begins: Beginning) -> None:
-        agent = pinned(self.company.dressed(self, begins.agent), Pin(owned.log, self._terms.host_id))
-        controller = owned.controller = AbortController()
-        if self._closing:
-            self._stop(controller)
-        pauses = Pauses(agent.agent, None, native=True, session_id=self.id)
-        driver = Driver(owned.log, agent, controller, owned.events, pauses)
-        try:
-            session = await owned.guard.run(driver.drive(begins.records))
-        except (OwnershipLostError, StorageError):
-            raise
-        except _GONE_WRONG as error:
-            if stands_open(owned.log.session):
-                raise  # nothing in the log ends it: going on at once would only do the same again
-            log_to.info("%s: a turn failed: %s", self.id, error)  # how it ended stands in the log
-            self._failed(owned, error)
-        else:
-            owned.events.done(
-                RunDone(step=session.step, finish_reason=session.finish_reason, status=session.status, outcome=session.outcome)
-            )
-            self._terms.observer.turn_ended(self.id, session)
-        finally:
-            owned.controller = None
-
-
-_GONE_WRONG = (SDKError, PropagatingToolError)
-"""How a turn fails, or can not begin."""
 
 
 def _may_have_work(head: Head | None, now: str, *, held: bool) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from lousho_cli.core.answering import waiting
-from lousho_cli.domain.approvals import PendingApproval
+from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.plain import json_text
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.abort import AbortController
+from lousho_cli.executor.approvals import check_decision, decision_from
 from lousho_cli.host.receipts import Receipt
 from lousho_cli.host.thread import Terms, Thread
 from lousho_cli.ports.sessions import read_session
@@ -41,20 +44,26 @@ class Deciding:
         stopped = [session.wait] if session.wait is not None and not session.wait_taken else []
         return [msgspec.structs.replace(one, session_id=self._thread.id) for one in (*session.open_asks, *stopped)]
 
-    async def approve(self, approval_id: str, *, note: str | None = None, always: bool = False) -> Receipt:
+    async def approve(
+        self, approval_id: str, *, note: str | None = None, always: bool = False, edit: Mapping[str, Any] | None = None
+    ) -> Receipt:
         """Lets a call run, or says that a sign-in is done. ``note`` goes to the model beside the result.
 
         Args:
             always: nobody is asked about the tool again in the threads of this harness and tenant, where the host keeps metadata.
+            edit: other arguments for the call, all of them; its tool validates them, and the decision is bound to them.
 
         Raises:
-            ConfigurationError: it is a question.
+            ConfigurationError: it is a question, or the tool does not take ``edit``; it still waits.
             AbortedError, StorageError: as ``send``.
         """
-        wait = waiting(await self._read(), approval_id)
+        session = await self._read()
+        wait = waiting(session, approval_id)
         if wait is not None and wait.kind in ("question", "secret"):
             raise ConfigurationError(f"{approval_id} is a question", field="approval_id", hint="Use answer, or reject.")
-        more = {"always": True, "tool": wait.tool_name} if always and wait is not None and wait.kind == "tool" else {}
+        more: dict[str, Any] = {"always": True, "tool": wait.tool_name} if always and wait is not None and wait.kind == "tool" else {}
+        if edit is not None and wait is not None:
+            more["args"] = await self._edited(session, ApprovalDecision(approval_id, approved=True, args=edit, digest=wait.digest))
         return await self._decide(wait, {"id": approval_id, "approved": True, "note": note, **more})
 
     async def reject(self, approval_id: str, *, note: str | None = None) -> Receipt:
@@ -77,6 +86,11 @@ class Deciding:
             raise ConfigurationError(f"{approval_id} is no question", field="approval_id", hint="Use approve, or reject.")
         text = value if isinstance(value, str) else json_text(value)[0]
         return await self._decide(wait, {"id": approval_id, "approved": True, "note": text})
+
+    async def _edited(self, session: Session, decision: ApprovalDecision) -> Any:
+        """The arguments of a decision as the tool that is to get them reads them."""
+        agent = await self._thread.harness.source.agent_for(session, (), self._thread.id, AbortController().signal)
+        return check_decision(session, decision_from(decision), agent.tools).args
 
     async def _decide(self, wait: PendingApproval | None, body: dict[str, Any]) -> Receipt:
         clock = self._terms.clock

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lousho_cli.domain.plain import json_text
+from lousho_cli.domain.secret_references import reference_in
 from lousho_cli.ports.tool import ToolContext
 from lousho_cli.tools.function import check_name
 from lousho_cli.tools.processes import kill_if_same
@@ -32,6 +33,7 @@ class CommandTool(BySchema):
         timeout_ms: how long it may take.
         env: variables beside those of this process.
         read_only: it changes nothing, so it may run in plan mode.
+        secrets: arguments in which it takes a secret: the reference that a model got for one becomes what the person typed.
 
     Raises:
         ConfigurationError: a name or a schema that can not be one.
@@ -52,6 +54,7 @@ class CommandTool(BySchema):
         env: Mapping[str, str] | None = None,
         *,
         read_only: bool = False,
+        secrets: Sequence[str] = (),
     ) -> None:
         self.name = check_name(name)
         self.description = description
@@ -62,6 +65,7 @@ class CommandTool(BySchema):
         self.cwd = cwd
         self.timeout_ms = timeout_ms
         self.env = dict(env or {})
+        self.secrets = tuple(secrets)
         self._arguments = ArgumentSchema(schema)
 
     async def call(self, args: Any, context: ToolContext) -> Any:
@@ -69,7 +73,7 @@ class CommandTool(BySchema):
             self.command,
             cwd=self.cwd,
             env=environment(context, self.env),
-            stdin=json_text(args)[0].encode(),
+            stdin=json_text(await self._with_secrets(args, context))[0].encode(),
             timeout_ms=self.timeout_ms,
             aborted=context.signal,
             spawned=context.spawned,
@@ -77,6 +81,18 @@ class CommandTool(BySchema):
         if finished.code != 0:
             raise failure(finished)
         return result_of(finished.stdout)
+
+    async def _with_secrets(self, args: Any, context: ToolContext) -> Any:
+        """The arguments with the secrets that a person typed for them; only the program sees those."""
+        if not isinstance(args, Mapping) or not any(reference_in(args.get(name)) for name in self.secrets):
+            return args
+        whole = dict(args)
+        for name in self.secrets:
+            if reference_in(whole.get(name)) is not None:
+                whole[name] = await context.context.run.credentials.take(whole[name])
+                if whole[name] is None:
+                    raise CommandFailed(f"the secret for {name} was used, is too old, or is another person's. Ask for it again")
+        return whole
 
     async def reap(self, pid: int, started: str) -> bool:
         return kill_if_same(pid, started)

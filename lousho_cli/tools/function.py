@@ -1,6 +1,6 @@
 """A Python function as a tool: its name, docstring and signature say all a model needs to know.
 
-An async function runs on the loop, any other on the one kept worker thread. pydantic is
+An async function runs on the loop, any other on the worker thread of its session. pydantic is
 imported only when a function is made a tool.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, ToolContext
-from lousho_cli.tools.worker import BRIEF_SECONDS, worker
+from lousho_cli.tools.worker import BRIEF_SECONDS, workers
 
 Replay = Literal["safe", "never"]
 
@@ -82,6 +82,11 @@ class FunctionTool:
         self._brief = True
 
     @property
+    def takes_context(self) -> bool:
+        """Whether the function is given the context of its calls."""
+        return getattr(self._arguments, "context", None) is not None or bool(getattr(self._arguments, "with_context", False))
+
+    @property
     def schema(self) -> Mapping[str, Any]:
         return self._arguments.schema
 
@@ -95,7 +100,7 @@ class FunctionTool:
         positional, named = self._arguments.bind({} if args is None else args, context)
         run = partial(self.function, *positional, **named)
         try:
-            result = run() if self._async else await self._on_worker(run)
+            result = run() if self._async else await self._on_worker(run, context.log_id)
             return await result if hasattr(result, "__await__") else result
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # These would end the whole process, or pass for something else, where only a tool went wrong.
@@ -104,10 +109,10 @@ class FunctionTool:
     async def reap(self, pid: int, started: str) -> bool:
         return False
 
-    async def _on_worker(self, run: Callable[[], Any]) -> Any:
+    async def _on_worker(self, run: Callable[[], Any], session: str) -> Any:
         begin = perf_counter()
         try:
-            return await worker().run(run, brief=self._brief)
+            return await workers().run(run, self._brief, session)
         finally:
             self._brief = perf_counter() - begin < BRIEF_SECONDS
 

@@ -15,7 +15,7 @@ from lousho_cli.domain.approvals import Question
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.tool import Issue, ToolContext, takes_context
 from lousho_cli.tools.function import check_name
-from lousho_cli.tools.worker import worker
+from lousho_cli.tools.worker import workers
 
 MAX_ISSUES = 20
 """More than these help no model."""
@@ -147,7 +147,7 @@ class SchemaTool(BySchema):
 
     async def call(self, args: Any, context: ToolContext) -> Any:
         given = (args, context) if self._takes_context else (args,)
-        result = self._execute(*given) if self._async else await worker().run(lambda: self._execute(*given))
+        result = self._execute(*given) if self._async else await workers().run(lambda: self._execute(*given), session=context.log_id)
         return await result if hasattr(result, "__await__") else result
 
     async def reap(self, pid: int, started: str) -> bool:

@@ -1,9 +1,8 @@
-"""The one kept thread on which synchronous tools run.
+"""The kept threads on which synchronous tools run: one for each session that runs some, so that none waits for another's.
 
-Starting a thread, or asking ``asyncio.to_thread``, costs more than many a tool itself. So one
-thread is kept for the whole process and fed through a queue. For a call that is expected to be
-over at once the loop waits half a millisecond for it before it turns to anything else, which
-saves a wake-up of the loop (the brief lane).
+Starting a thread, or asking ``asyncio.to_thread``, costs more than many a tool itself. So threads
+are kept and fed through a queue. For a call that is expected to be over at once the loop waits half
+a millisecond for it before it turns to anything else, which saves a wake-up of the loop (the brief lane).
 
 A call whose awaiting task is cancelled can not be stopped: it is left to end on its thread, which
 then ends too, and the calls behind it go on on a new one.
@@ -15,6 +14,7 @@ import asyncio
 import contextvars
 import os
 from _thread import LockType, allocate_lock
+from collections import Counter
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread, current_thread
@@ -73,13 +73,10 @@ class Worker:
     """A thread that runs calls one after the other, in the order they came."""
 
     def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begins anew; in a forked child, which has the worker's state but not its thread."""
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._thread: Thread | None = None
-        self._waiting = 0
+        self.waiting = 0
+        """How many calls it has."""
 
     async def run(self, function: Callable[[], Any], brief: bool = False) -> Any:
         """Runs ``function`` on the thread and gives what it returns or raises.
@@ -90,8 +87,8 @@ class Worker:
         if self._thread is None:
             self._start()
         job = _Job(function, asyncio.get_running_loop())
-        alone = self._waiting == 0
-        self._waiting += 1
+        alone = self.waiting == 0
+        self.waiting += 1
         try:
             self._jobs.put(job)
             if brief and alone and job.done.acquire(timeout=BRIEF_SECONDS):
@@ -108,7 +105,7 @@ class Worker:
                 raise
             return job.outcome()
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     def _start(self) -> None:
         self._thread = Thread(target=self._work, name="lousho-tools", daemon=True)
@@ -124,12 +121,61 @@ def _nothing() -> None:
     return None
 
 
-_worker = Worker()
+MOST_WORKERS = 32
+"""Sessions whose calls run at the same time; those of further ones share a worker with another."""
 
 
-def worker() -> Worker:
-    """The worker of this process."""
-    return _worker
+class Workers:
+    """A worker for each session that has calls, and those that have none for the next that does."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins anew; in a forked child, which has no thread but the one that forked."""
+        self._lock = allocate_lock()
+        self._busy: dict[str, Worker] = {}
+        self._users: Counter[str] = Counter()
+        self._idle: list[Worker] = []
+
+    async def run(self, function: Callable[[], Any], brief: bool = False, session: str = "") -> Any:
+        """``Worker.run``, behind the calls of the same session alone."""
+        worker = self._taken(session)
+        try:
+            return await worker.run(function, brief)
+        finally:
+            self._left(session)
+
+    def _taken(self, session: str) -> Worker:
+        with self._lock:
+            self._users[session] += 1
+            if session not in self._busy:
+                self._busy[session] = self._another()
+            return self._busy[session]
+
+    def _another(self) -> Worker:
+        if self._idle:
+            return self._idle.pop()
+        if len(set(map(id, self._busy.values()))) < MOST_WORKERS:
+            return Worker()
+        return min(self._busy.values(), key=lambda worker: worker.waiting)
+
+    def _left(self, session: str) -> None:
+        with self._lock:
+            self._users[session] -= 1
+            if not self._users[session]:
+                del self._users[session]
+                worker = self._busy.pop(session)
+                if worker not in self._busy.values():
+                    self._idle.append(worker)
 
 
-os.register_at_fork(after_in_child=_worker.forget)
+_workers = Workers()
+
+
+def workers() -> Workers:
+    """Those of this process."""
+    return _workers
+
+
+os.register_at_fork(after_in_child=_workers.forget)

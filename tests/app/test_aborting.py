@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from warm_process import Popen
+
 import lousho_cli
 from lousho_cli.app.aborting import abort
 
@@ -32,7 +34,7 @@ asyncio.run(own())
 async def test_now_takes_over_once_the_lease_is_up(tmp_path: Path) -> None:
     place = str(tmp_path / ".lousho")
     environ = os.environ | {"PYTHONPATH": str(Path(lousho_cli.__file__).parents[1])}
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, place], stdout=subprocess.PIPE, text=True, env=environ)
+    owner = Popen([sys.executable, "-c", OWNER, place], stdout=subprocess.PIPE, text=True, env=environ)
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "owned\n"

@@ -11,8 +11,8 @@ from lousho_cli.app.driving import Job, drive
 from lousho_cli.app.preparing import RunFlags, prepare
 from lousho_cli.domain import records as r
 from lousho_cli.errors import OwnershipLostError
-from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.results import RunResult
+from lousho_cli.host.session import HostSession
 from lousho_cli.stores.file.store import FileStore
 
 
@@ -23,7 +23,7 @@ async def test_a_lost_session_says_to_whom(tmp_path: Path) -> None:
     )
     job = Job(store, "s", prepare(agent, RunFlags()), RunFlags(), lambda event: None, lambda text: None)
 
-    async def taken(job: Job, signal: AbortSignal) -> RunResult:
+    async def taken(session: HostSession) -> RunResult:
         claim = await store.claim("s", "elsewhere")
         await store.append(claim, (r.Batch(1, claim.epoch, "2026-01-01T00:00:00.000Z", (r.Claimed("elsewhere"), r.Created("a"))),))
         await store.release(claim)

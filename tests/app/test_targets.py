@@ -96,6 +96,16 @@ def test_a_wrong_agent_in_a_module_is_named_by_field(here):
             resolve_target(text, here)
 
 
+def test_a_harness_is_told_from_an_agent(here):
+    (here / "h.py").write_text(
+        "from lousho_cli import define_harness\n"
+        "from lousho_cli.providers.scripted import ScriptedProvider\n"
+        "agent = define_harness('desk', ScriptedProvider(['Hi']))\n"
+    )
+    with pytest.raises(ConfigurationError, match=r"h\.py:agent is a harness, which the program that makes it drives"):
+        resolve_target("h.py", here)
+
+
 @pytest.mark.parametrize(
     ("text", "words"), [("nope.yaml", "does not exist"), ("empty", "holds no agent file"), ("tripp", "demo trip"), ("zzz", "booking")]
 )

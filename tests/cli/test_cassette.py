@@ -210,6 +210,7 @@ def test_sub_agents_of_a_file_are_on_the_cassette_too(lousho: Any, folder: Path)
     (folder / "scout.yaml").write_text("name: scout\nprompt: You look.\nprovider: { type: scripted, turns: [{ text: stone }] }\n")
     ran = lousho("run", "lead.json", "Go", "--cassette", "tape.json", "-s", "changed", "--json")
     assert ran.data["error"]["code"] == "LOUSHO_CASSETTE_MISMATCH"
+    assert "run the command with --cassette once more" in ran.err
     assert os.listdir(folder).count("tape.json") == 1
 
 

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from warm_process import Popen
+
 from lousho_cli.app.following import followed_of
 from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.record import RecordView
@@ -46,7 +48,7 @@ def test_it_goes_on_until_the_run_has_ended(store: Any, trip: Any, folder: Path)
     store("trip", batches[:2])
     command = [sys.executable, "-m", "lousho_cli", "follow", "trip", "--json"]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as follower:
+    with Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as follower:
         assert follower.stdout is not None
         first = [json.loads(follower.stdout.readline()) for _ in range(7)]
         assert first[-1]["type"] == "lousho.mark"

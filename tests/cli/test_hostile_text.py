@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lousho_cli.cli.hostile_text import one_line, visible
+from lousho_cli.app.hostile_text import one_line, visible
 
 HOSTILE = {
     "clear screen": ("\x1b[2J", "\\x1b[2J"),

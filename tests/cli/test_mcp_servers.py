@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen
 
 from lousho_cli.tools.processes import start_time
 
@@ -200,9 +201,7 @@ def hanging(agent: McpAgent, folder: Path) -> Callable[..., subprocess.Popen[byt
     def start(mode: str = "") -> subprocess.Popen[bytes]:
         agent.write(calls(("hangs", {})), "done", mode=mode)
         command = [sys.executable, "-m", "lousho_cli", "run", "agent.json", "go"]
-        ran = subprocess.Popen(
-            command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        ran = Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         _until(lambda: "call hangs" in agent.notes)
         return ran
 

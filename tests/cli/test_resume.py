@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import user
+from lousho_cli.stores.file.store import FileStore
 
 
 @pytest.fixture
@@ -118,6 +124,7 @@ def test_sigterm_lets_a_tool_end_that_can(project: Any, spawn: Any, number: int)
     assert running.returncode == 143
     assert project.lousho("resume", "s").code == 0
     assert project.counts == {"a": (1, 1), "b": (1, 1)}
+    assert project.lousho("list", "--json").data[0]["attempts"] == 1
 
 
 def test_sigterm_lets_a_command_tool_end_that_can(project: Any, folder: Any, spawn: Any) -> None:
@@ -371,3 +378,15 @@ def test_text_on_the_screen_is_not_said_again(project: Any, terminal: Any) -> No
     project.let_go("a")
     assert running.ended() == 130
     assert running.said.count("Let me look.") == 1
+
+
+def test_what_a_program_drives_is_busy_and_its_agent_is_not_looked_for_in_vain(lousho: Any, store: Any, folder: Path) -> None:
+    begins = [r.Created("desk"), r.InputReceived("in-1", (user("Hi"),)), r.RunStarted("in-1"), r.InputApplied("in-1")]
+    store("s", [begins])
+    owned = FileStore(folder / ".lousho")
+    claim = asyncio.run(owned.claim("s", "other-host"))
+    for args in (("resume", "s"), ("resume", "s", "--check"), ("run", "-s", "s", "And?")):
+        ran = lousho(*args)
+        assert (ran.code, "other-host" in ran.err) == (5, True)
+    asyncio.run(owned.release(claim))
+    assert "LOUSHO_AGENT_NOT_FOUND" in lousho("resume", "s").err

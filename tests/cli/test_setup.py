@@ -6,13 +6,13 @@ import json
 import os
 import pty
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import run
 
 from lousho_cli.app.doctor import PACKAGES
 
@@ -108,7 +108,7 @@ def test_a_person_is_asked_before_a_session_is_deleted(
     os.write(main, answer)
     command = [sys.executable, "-m", "lousho_cli", "delete", "trip"]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=folder, env=environ, stdin=side, capture_output=True, timeout=30, check=False)
+    ran = run(command, cwd=folder, env=environ, stdin=side, capture_output=True, timeout=30)
     os.close(main)
     os.close(side)
     assert ran.returncode == code

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import run
 
 LEAD = """
 name: lead
@@ -38,7 +38,7 @@ tools:
 
 
 def lousho(folder: Path, *words: str) -> Any:
-    done = subprocess.run([sys.executable, "-m", "lousho_cli", *words], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = run([sys.executable, "-m", "lousho_cli", *words], cwd=folder, capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr
     return done
 

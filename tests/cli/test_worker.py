@@ -167,7 +167,8 @@ def test_agents_are_found_by_name_where_they_are_said_to_be(project: Any, cut: A
     for name in ("turns.json", "settings.json"):
         (project.folder / "agents" / name).write_bytes((project.folder / name).read_bytes())
     (project.folder / "agent.py").rename(project.folder / "agents" / "agent.py")
-    assert told(project.lousho("worker", "--once", "--json").out) == [("s", "left")]
+    ran = project.lousho("worker", "--once", "--json")
+    assert (ran.code, told(ran.out)) == (1, [("s", "left")])
     assert ("s", "settled") in told(project.lousho("worker", "--once", "--json", "--agents", "agents/agent.py").out)
 
 
@@ -176,7 +177,7 @@ def test_an_agent_that_changed_is_refused_where_that_is_an_error(project: Any, l
     left("s", "a")
     project.write(["a"], "done", tools=["a", "c"])
     ran = project.lousho("worker", "--once", "--json", "--on-drift", "error")
-    assert ran.code == 0
+    assert ran.code == 1
     assert [line["error"]["code"] for line in lines(ran.out) if line["type"] == "left"] == ["LOUSHO_AGENT_DRIFT"]
     shown = project.lousho("list", "--json").data[0]
     assert (shown["status"], "outcome" in shown) == ("in-progress", False)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen
 
 import lousho_cli
 from lousho_cli.core.transcript import check
@@ -19,7 +19,7 @@ from lousho_cli.errors import SDKError
 
 def killed_in_its_tool(place: Path) -> None:
     """Runs a session in another process and kills it once its tool hangs."""
-    process = subprocess.Popen(
+    process = Popen(
         [sys.executable, str(Path(__file__).with_name("run_that_hangs.py")), str(place)],
         env=os.environ | {"PYTHONPATH": str(Path(lousho_cli.__file__).parents[1])},
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen, run
 
 import lousho_cli
 
@@ -26,7 +26,7 @@ def started(place: Path) -> list[list[Any]]:
 
 def killed(place: Path, *words: str, starts: int = 2) -> None:
     """Runs the agent until so many tools were started, and kills it there."""
-    process = subprocess.Popen([sys.executable, _SCRIPT, str(place), *words], env=_ENV)
+    process = Popen([sys.executable, _SCRIPT, str(place), *words], env=_ENV)
     while len(started(place)) < starts:
         assert process.poll() is None, "it ended before it hung"
         os.sched_yield()
@@ -36,7 +36,7 @@ def killed(place: Path, *words: str, starts: int = 2) -> None:
 
 def went_on(place: Path, *words: str) -> Any:
     """Runs the agent to its end; gives text, finish reason and the results of its tools."""
-    ran = subprocess.run([sys.executable, _SCRIPT, str(place), *words], env=_ENV, capture_output=True, text=True, timeout=60, check=False)
+    ran = run([sys.executable, _SCRIPT, str(place), *words], env=_ENV, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout.splitlines()[-1])
 

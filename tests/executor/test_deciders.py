@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from warm_process import Popen
 
 from lousho_cli import Agent, AgentExecutor, ScriptedProvider
 from tests.executor.deciding_process import CALL, store_of, tool_in
@@ -31,7 +32,7 @@ async def test_de_067_of_several_processes_exactly_one_decides(kind: str, tmp_pa
     assert paused.approval_id is not None
     command = [sys.executable, str(Path(__file__).with_name("deciding_process.py")), kind, str(tmp_path), paused.approval_id]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    deciders = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) for _ in range(3)]
+    deciders = [Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) for _ in range(3)]
     try:
         for decider in deciders:
             assert decider.stdout is not None

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from warm_process import Popen, run
 
 from lousho_cli import FileStore, session_events
 from lousho_cli.domain.events import Event
@@ -284,7 +285,7 @@ async def test_an_answer_that_is_not_yet_durable_is_seen_and_not_called_saved(
 
 async def test_the_last_answer_of_a_killed_owner_is_saved_once_the_next_one_says_so(tmp_path: Path, environ: dict[str, str]) -> None:
     store = FileStore(tmp_path / ".lousho")
-    owner = subprocess.Popen([sys.executable, str(PROCESS), str(tmp_path), "hang"], env=environ)
+    owner = Popen([sys.executable, str(PROCESS), str(tmp_path), "hang"], env=environ)
     events: list[Any] = []
     async with asyncio.timeout(20):
         async for event in session_events(store, "s", follow=True):
@@ -293,7 +294,7 @@ async def test_the_last_answer_of_a_killed_owner_is_saved_once_the_next_one_says
                 owner.send_signal(signal.SIGKILL)
                 owner.wait()
                 assert [one.type for one in [e async for e in session_events(store, "s")]].count("step.saved") == 0
-                subprocess.run([sys.executable, str(PROCESS), str(tmp_path), "run"], env=environ, check=True, timeout=20)
+                run([sys.executable, str(PROCESS), str(tmp_path), "run"], env=environ, check=True, timeout=20)
     assert [event.step for event in events if event.type == "step.saved"] == [1, 2]
     assert [(event.attempt) for event in events if event.type == "run.start"] == [1, 2]
     assert [event.type for event in events if event.type.startswith("tool.")] == ["tool.start", "tool.resume", "tool.done"]
@@ -303,7 +304,7 @@ async def test_the_last_answer_of_a_killed_owner_is_saved_once_the_next_one_says
 
 async def test_a_second_process_sees_each_step_once_and_the_text_as_it_comes(tmp_path: Path, environ: dict[str, str]) -> None:
     store = FileStore(tmp_path / ".lousho")
-    writer = subprocess.Popen([sys.executable, str(PROCESS), str(tmp_path), "talk"], env=environ, stdout=subprocess.PIPE)
+    writer = Popen([sys.executable, str(PROCESS), str(tmp_path), "talk"], env=environ, stdout=subprocess.PIPE)
     events: list[Any] = []
     async with asyncio.timeout(30):
         async for event in _until_done(store):

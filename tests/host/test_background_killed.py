@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from warm_process import run
 
 import lousho_cli
 from lousho_cli.domain import records as r
@@ -36,7 +36,7 @@ STARTED, TURN, ENDED, TOLD = "lousho.agent_started", "lousho.turn", "lousho.inpu
 async def test_ds_098_099_104_a_host_killed_while_an_agent_runs(tmp_path: Path, where: str, again: bool, outcome: str) -> None:
     folder, ran = tmp_path / ".lousho", tmp_path / "ran.txt"
     words = [sys.executable, str(VICTIM), str(folder), where, *(["again"] if again else [])]
-    died = subprocess.run(words, capture_output=True, timeout=60, env=ENV, check=False)
+    died = run(words, capture_output=True, timeout=60, env=ENV)
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
     store = FileStore(folder)
     host = create_harness_host({"log": store})

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen
 
 import lousho_cli
 from lousho_cli.domain import records as r
@@ -23,7 +24,7 @@ from tests.host.owning import closing, nobody_owns
 class Process:
     def __init__(self, kind: str, place: Path, ttl_ms: int) -> None:
         script = Path(__file__).with_name("host_process.py")
-        self._running = subprocess.Popen(
+        self._running = Popen(
             [sys.executable, str(script), kind, str(place), str(ttl_ms)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

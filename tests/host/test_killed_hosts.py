@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import run
 
 from lousho_cli import FileStore, define_tool
 from lousho_cli.domain import records as r
@@ -20,7 +20,7 @@ VICTIM = Path(__file__).with_name("dying_process.py")
 
 
 def killed(folder: Path, way: str) -> None:
-    died = subprocess.run([sys.executable, str(VICTIM), str(folder), way], capture_output=True, timeout=60)
+    died = run([sys.executable, str(VICTIM), str(folder), way], capture_output=True, timeout=60)
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
 
 

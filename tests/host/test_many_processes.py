@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen
 
 import lousho_cli
 from lousho_cli.domain import records as r
@@ -24,7 +25,7 @@ ENV = os.environ | {"PYTHONPATH": f"{Path(lousho_cli.__file__).parents[1]}{os.pa
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 async def test_forty_inputs_from_four_processes_each_run_once_and_in_their_senders_order(kind: str, tmp_path: Path) -> None:
     words = [sys.executable, str(SENDER), kind, str(tmp_path)]
-    senders = [subprocess.Popen([*words, name, "10"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) for name in "wxyz"]
+    senders = [Popen([*words, name, "10"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) for name in "wxyz"]
     try:
         assert [json.loads(one.stdout.readline()) for one in senders if one.stdout] == ["here"] * 4
         for one in senders:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from lousho_cli.tools.worker import Worker
+from lousho_cli.tools.worker import MOST_WORKERS, Worker, Workers
 
 
 async def test_calls_run_one_after_the_other_in_order():
@@ -86,16 +86,48 @@ async def test_context_variables_reach_the_call():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking beside threads is just what is tried here
 async def test_a_forked_child_gets_a_worker_of_its_own():
-    from lousho_cli.tools.worker import worker
+    from lousho_cli.tools.worker import workers
 
-    assert await worker().run(lambda: 1) == 1
+    assert await workers().run(lambda: 1) == 1
     child = os.fork()
     if child == 0:
         try:
             loop = asyncio.new_event_loop()
             asyncio._set_running_loop(None)
-            answer = loop.run_until_complete(asyncio.wait_for(worker().run(lambda: 2), 5))
+            answer = loop.run_until_complete(asyncio.wait_for(workers().run(lambda: 2), 5))
             os._exit(0 if answer == 2 else 1)
         except BaseException:
             os._exit(9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+async def test_calls_of_one_session_wait_for_each_other_and_not_for_another_s():
+    pool, go, begun = Workers(), threading.Event(), threading.Event()
+
+    def stuck() -> str:
+        begun.set()
+        go.wait(10)
+        return "stuck"
+
+    first = asyncio.ensure_future(pool.run(stuck, session="a"))
+    behind = asyncio.ensure_future(pool.run(lambda: "behind", session="a"))
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 10)
+    assert [await pool.run(lambda: "other", brief=brief, session="b") for brief in (True, False)] == ["other", "other"]
+    assert not behind.done()
+    go.set()
+    assert await asyncio.gather(first, behind) == ["stuck", "behind"]
+
+
+async def test_there_are_no_more_threads_than_sessions_with_calls_nor_than_the_most():
+    pool, go = Workers(), threading.Event()
+    before = threading.active_count()
+    for number in range(200):
+        assert await pool.run(lambda: 1, session=str(number)) == 1
+    assert threading.active_count() == before + 1, "one after the other, they share a thread"
+    calls = [asyncio.ensure_future(pool.run(lambda: go.wait(10), session=str(number))) for number in range(2 * MOST_WORKERS)]
+    while sum(pool._users.values()) < len(calls):
+        await asyncio.sleep(0)
+    assert threading.active_count() == before + MOST_WORKERS
+    go.set()
+    assert all(await asyncio.gather(*calls))
+    assert (pool._busy, len(pool._idle)) == ({}, MOST_WORKERS)

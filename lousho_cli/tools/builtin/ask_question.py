@@ -29,7 +29,9 @@ def ask_question(
     question: Annotated[str, Field(min_length=1)],
     options: Annotated[list[str], Field(description="choices to offer; none for a free answer")] = [],  # noqa: B006 - a schema's default, copied
     allow_free_text: Annotated[bool, Field(description="whether another answer than the choices is welcome")] = True,
-    secret: Annotated[bool, Field(description="the answer is a password or key: it is not shown and not kept")] = False,
+    secret: Annotated[
+        bool, Field(description="the answer is a password or key: you get a reference to it, for a tool that takes it")
+    ] = False,
 ) -> Any:
     """Asks the person who runs you, and gives the answer."""
     raise RuntimeError("a question is answered by a person, never by running it")
