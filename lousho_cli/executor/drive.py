@@ -254,10 +254,7 @@ class Driver:
 
 def _only(kinds: frozenset[type], batches: Sequence[r.Batch]) -> bool:
     """Whether batches hold no record of another kind."""
-    for batch in batches:
-        if not kinds.issuperset(map(type, batch.records)):
-            return False
-    return True
+    return all(kinds.issuperset(map(type, batch.records)) for batch in batches)
 
 
 _BEFORE_MODEL: frozenset[type] = frozenset((r.ToolFinished, r.Mark))

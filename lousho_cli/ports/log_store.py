@@ -27,6 +27,10 @@ DEFAULT_TTL_MS = 30_000
 """How long an owner that stopped renewing keeps a log, where nothing proves it dead earlier."""
 
 
+LOOK_EVERY_MS = 20
+"""How often an owner's inbox is looked into for what nobody told of."""
+
+
 FOLLOW_MS = 10_000
 """How long a follower counts after it last said so."""
 
@@ -204,7 +208,10 @@ class Index(Protocol):
         """The logs for which something was left."""
 
     async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
-        """Waits until something may have been left for the owner, or the time is up. May wake early."""
+        """Waits until something may have been left for the owner, or the time is up. May wake early.
+
+        What nobody tells of, as another process may not be able to, is looked for every ``LOOK_EVERY_MS``: once for all who wait.
+        """
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         """Removes posts, because the log has them."""

@@ -1,4 +1,4 @@
-"""A way to wake the owner of a log in another process of this machine: a named pipe for each process that waits.
+"""A way to wake the owners of logs in another process of this machine: a named pipe for each process in which some wait.
 
 Whoever leaves a post writes one byte into the pipe of the owner's process, which then looks into its inboxes. It only
 makes things quick: where there is no pipe, on another machine, for another user, the owner finds the post when it
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakMethod
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,18 +38,16 @@ def ring(pid: int) -> None:
         os.close(pipe)
 
 
-async def wait(seconds: float) -> bool:
-    """Waits until somebody rings, or the time is up; True for the former. May wake early."""
-    import asyncio
-
-    loop, pid = asyncio.get_running_loop(), os.getpid()
+def listen(loop: asyncio.AbstractEventLoop, listener: Callable[[], None]) -> None:
+    """From now on ``listener``, a method that is not kept alive for it, is called on ``loop`` when somebody rings."""
+    pid = os.getpid()
     bell = _bells.get(pid)
     if bell is None or bell.loop is not loop:
         for other in _bells.values():
             other.close()  # another loop's, or in a forked child the parent's
         _bells.clear()
         bell = _bells[pid] = Bell(loop, pid)
-    return await bell.wait(seconds)
+    bell.add(listener)
 
 
 class Bell:
@@ -56,24 +55,21 @@ class Bell:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
         self.loop, self._pid = loop, pid
-        self._waiting: WeakSet[asyncio.Future[bool]] = WeakSet()
+        self._listeners: list[WeakMethod[Callable[[], None]]] = []
         self._pipe = _open_own()
         if self._pipe >= 0:
             loop.add_reader(self._pipe, self._rung)
 
-    async def wait(self, seconds: float) -> bool:
-        future: asyncio.Future[bool] = self.loop.create_future()
-        timer = self.loop.call_later(seconds, _finish, future, False)
-        self._waiting.add(future)
-        try:
-            return await future
-        finally:
-            timer.cancel()
-            self._waiting.discard(future)
+    def add(self, listener: Callable[[], None]) -> None:
+        """Calls one more when it is rung; the same again changes nothing."""
+        known = WeakMethod(listener)
+        if known not in self._listeners:
+            self._listeners = [one for one in self._listeners if one() is not None]
+            self._listeners.append(known)
 
     def wake(self) -> None:
-        """Wakes all that wait, from whichever thread."""
-        with suppress(RuntimeError):  # its loop is closed: nobody waits
+        """Calls who listens, from whichever thread."""
+        with suppress(RuntimeError):  # its loop is closed: nobody listens
             self.loop.call_soon_threadsafe(self._all)
 
     def _rung(self) -> None:
@@ -83,8 +79,9 @@ class Bell:
         self._all()
 
     def _all(self) -> None:
-        for future in list(self._waiting):
-            _finish(future, True)
+        for listener in [known() for known in self._listeners]:
+            if listener is not None:
+                listener()
 
     def close(self) -> None:
         """Lets go of the pipe, so that another loop can listen."""
@@ -98,11 +95,6 @@ class Bell:
 
 _bells: dict[int, Bell] = {}
 """The one bell of this process, by its id."""
-
-
-def _finish(future: asyncio.Future[bool], value: bool) -> None:
-    if not future.done():
-        future.set_result(value)
 
 
 def _path(pid: int) -> str:

@@ -29,7 +29,7 @@ from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
 from lousho_cli.domain.times import stamp
 from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, SessionBusyError, StorageError
-from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, LOOK_EVERY_MS, Claim, Heads, LogRead, Owner
 
 if TYPE_CHECKING:
     import asyncio
@@ -265,7 +265,9 @@ class MemoryStore:
         return frozenset(log_id for log_id, log in self._logs.items() if log.posts)
 
     async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
-        await _woken(self._log(log_id).listeners, timeout_ms)
+        log = self._log(log_id)
+        # What is there already and was left there, because it could not be taken yet, is told of again.
+        await _woken(log.listeners, min(timeout_ms, LOOK_EVERY_MS) if log.posts else timeout_ms)
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         for post_id in post_ids:

@@ -16,15 +16,19 @@ from lousho_cli.ports.sessions import read_session
 AT = "2026-01-01T00:00:00.000Z"
 
 
-def open_store(kind: str, place: Path) -> Any:
+def open_store(kind: str, place: str) -> Any:
     if kind == "file":
         from lousho_cli.stores.file.store import FileStore
 
-        return FileStore(place / ".lousho")
+        return FileStore(Path(place) / ".lousho")
     if kind == "sqlite":
         from lousho_cli.stores.sqlite.store import SqliteStore
 
-        return SqliteStore(place / "lousho.db")
+        return SqliteStore(Path(place) / "lousho.db")
+    if kind == "postgres":
+        from lousho_cli.stores.postgres.store import PostgresStore
+
+        return PostgresStore(place)
     raise SystemExit(f"unknown kind {kind}")
 
 
@@ -58,7 +62,7 @@ class Commands:
 
 
 async def main() -> None:
-    commands = Commands(open_store(sys.argv[1], Path(sys.argv[2])))
+    commands = Commands(open_store(sys.argv[1], sys.argv[2]))
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         name, arguments = json.loads(line)

@@ -17,7 +17,7 @@ from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.stores.file.store import FileStore
-from lousho_cli.stores.sqlite import logs
+from lousho_cli.stores.sqlite import appending
 from lousho_cli.stores.sqlite.store import SqliteStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -126,7 +126,7 @@ async def test_ds_013_an_append_that_failed_and_landed_counts(tmp_path: Any, bat
     class Lying:
         def execute(self, sql: str, *arguments: Any) -> Any:
             done = real.execute(sql, *arguments)
-            if sql == ("COMMIT" if batches > 1 else logs._APPEND):
+            if sql == ("COMMIT" if batches > 1 else appending._APPEND):
                 store.database._writer = real
                 error = sqlite3.OperationalError("disk I/O error")
                 error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR, "SQLITE_IOERR"

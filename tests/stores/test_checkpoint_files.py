@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen, run
 
 import lousho_cli
 from lousho_cli.domain.agent import Agent
@@ -177,7 +178,7 @@ async def test_what_json_can_not_hold_is_refused_before_anything_is_written(stor
 
 
 def save_in_a_process(place: Path, step: int, limit: int, *kill: str) -> int:
-    return subprocess.run([*kill, sys.executable, str(PROCESS), "save", str(place), str(step), str(limit)], env=ENVIRON).returncode
+    return run([*kill, sys.executable, str(PROCESS), "save", str(place), str(step), str(limit)], env=ENVIRON).returncode
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -225,7 +226,7 @@ async def test_saves_at_once_lose_no_entry(store: FileCheckpointStore) -> None:
 @pytest.fixture
 def takers(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
     command = [sys.executable, str(PROCESS), "take", str(tmp_path)]
-    started = [subprocess.Popen(command, env=ENVIRON, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    started = [Popen(command, env=ENVIRON, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     for process in started:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
     yield started

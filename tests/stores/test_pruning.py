@@ -160,7 +160,7 @@ def break_in_the_middle(kind: str, place: Path, name: str) -> None:
         log.write_bytes(b"\n".join(lines))
         return
     connection = sqlite3.connect(place / "lousho.db")
-    sql = "UPDATE batches SET line = replace(line, 'lousho.', 'lousho!') WHERE key & 4294967295 = 2 AND line LIKE ?"
+    sql = "UPDATE batches SET line = replace(line, 'lousho.', 'lousho!') WHERE key & 16777215 = 2 AND line LIKE ?"
     assert connection.execute(sql, (f"%{name}%",)).rowcount == 1
     connection.commit()
     connection.close()

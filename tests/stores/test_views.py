@@ -131,9 +131,9 @@ def _checkpoint(step: int, *texts: str) -> Checkpoint:
 
 
 @pytest.mark.parametrize("saves", [60, pytest.param(1_000, marks=pytest.mark.slow)])
-async def test_case_168_a_thousand_saves_of_a_megabyte_stay_small(tmp_path: Path, saves: int) -> None:
-    store = FileStore(tmp_path / ".lousho", history_limit=5)
-    log, largest = tmp_path / ".lousho/sessions/trip/log.jsonl", 0
+async def test_case_168_a_thousand_saves_of_a_megabyte_stay_small(in_memory: Path, saves: int) -> None:
+    store = FileStore(in_memory / ".lousho", history_limit=5)
+    log, largest = in_memory / ".lousho/sessions/trip/log.jsonl", 0
     for number in range(1, saves + 1):
         await store.checkpoints.save("trip", _checkpoint(number, f"{number:07}" * 150_000))
         largest = max(largest, log.stat().st_size)

@@ -82,6 +82,16 @@ def names(inbox: str) -> list[str]:
         return []
 
 
+def is_used(folder: str) -> bool:
+    """Whether something is there, or it can not be said."""
+    if not changed_at(folder):
+        return False  # as mostly: asking for a folder's time costs a third of asking for its names
+    try:
+        return bool(names(f"{folder}/{INBOX}"))
+    except OSError:
+        return True
+
+
 def is_post(path: str) -> bool:
     """Whether a file holds a post."""
     return _read(path) is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,13 @@ from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
 from lousho_cli.errors import LogVersionError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
-from lousho_cli.stores import bell
 from lousho_cli.stores.file import append, claims, deleting, heads, heartbeats, inbox, snapshots, trimming
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.keeper import keeper
 from lousho_cli.stores.file.layout import INBOX, Layout, id_of, storage_error
 from lousho_cli.stores.file.reading import LogReader
 from lousho_cli.stores.file.scan import START, Scan
+from lousho_cli.stores.lookout import Lookout
 from lousho_cli.stores.machine import due_now
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class FileStore:
         self._reader = LogReader(self.layout)
         self._snapshots: dict[str, State] = {}
         self._inbox_seen: dict[str, int] = {}
+        self._lookout = Lookout(self._left)
 
     # Views
 
@@ -299,7 +300,11 @@ class FileStore:
         return frozenset(log_id for log_id in map(id_of, names) if log_id is not None)
 
     async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
-        await bell.wait(timeout_ms / 1000)
+        await self._lookout.wait(log_id, timeout_ms)
+
+    def _left(self, log_ids: Collection[str]) -> list[str]:
+        """The logs for which something was left; most have no inbox at all."""
+        return [log_id for log_id in log_ids if inbox.is_used(self.layout.folder(log_id))]
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         folder = self.layout.folder(log_id)

@@ -74,14 +74,16 @@ def is_owner(connection: sqlite3.Connection, held: Held) -> bool:
 def beat(connection: sqlite3.Connection, host_id: str, ttl_ms: int) -> None:
     """Says that a host with a stable id lives."""
     connection.execute(
-        "INSERT INTO hosts (id, until_ms) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms",
-        (host_id, time.time_ns() // 1_000_000 + ttl_ms),
+        "INSERT INTO owners (token, pid, boot, renewed_ms) VALUES (?, 0, '', ?) "
+        "ON CONFLICT (token) DO UPDATE SET renewed_ms = excluded.renewed_ms",
+        (f"host:{host_id}", time.time_ns() // 1_000_000 + ttl_ms),
     )
 
 
 def lives(database: Database, host_id: str) -> bool:
     """Whether a host said within its time that it lives."""
-    return bool(database.query("SELECT 1 FROM hosts WHERE id = ? AND until_ms > ?", (host_id, time.time_ns() // 1_000_000)))
+    now = time.time_ns() // 1_000_000
+    return bool(database.query("SELECT 1 FROM owners WHERE token = ? AND renewed_ms > ?", (f"host:{host_id}", now)))
 
 
 def refuse(connection: sqlite3.Connection, held: Held, wake_at: str | None) -> None:

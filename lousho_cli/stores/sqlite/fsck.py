@@ -15,7 +15,7 @@ from lousho_cli.stores.sqlite.logs import end_of, scan
 if TYPE_CHECKING:
     from lousho_cli.stores.sqlite.store import SqliteStore
 
-_NOWHERE = "SELECT count(*), min(key) >> 32 FROM batches WHERE key >> 32 NOT IN (SELECT no FROM logs) HAVING count(*)"
+_NOWHERE = "SELECT count(*), min(key) >> 24 FROM batches WHERE key >> 24 NOT IN (SELECT no FROM logs) HAVING count(*)"
 
 
 def check(store: SqliteStore) -> list[Finding]:

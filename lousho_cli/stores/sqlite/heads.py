@@ -26,7 +26,7 @@ from lousho_cli.stores.sqlite.logs import Scan, scan
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
 _HEADS = """SELECT id, no, wake_at, head_crc, CAST(head AS BLOB),
-    (SELECT max(key) FROM batches WHERE key BETWEEN logs.no << 32 AND (logs.no << 32) + 4294967295) AS last
+    (SELECT max(key) FROM batches WHERE key BETWEEN logs.no << 24 AND (logs.no << 24) + 16777215) AS last
     FROM logs"""
 
 _decoder = msgspec.json.Decoder(Head)

@@ -1,13 +1,26 @@
-"""The key of a batch: the number of its log in the upper 32 bits, its seq in the lower. So a log lies in one stretch."""
+"""The key of a batch: the number of its log in the upper bits, its seq in the lower. So a log is one stretch of the index.
+
+With twenty-four bits for the seq the keys of the first logs of a file take four bytes; with more, six.
+"""
 
 from __future__ import annotations
 
-SEQ_BITS = 32
+from lousho_cli.errors import StorageError
+
+SEQ_BITS = 24
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 def key_of(no: int, seq: int) -> int:
-    """The key of one batch."""
+    """The key of one batch.
+
+    Raises:
+        StorageError: the log is longer than a key can say.
+    """
+    if seq > SEQ_MASK:
+        raise StorageError(
+            f"a session in a database holds at most {SEQ_MASK} batches", hint="Trim it, with keep_log_records, or go on in a fork of it."
+        )
     return no << SEQ_BITS | seq
 
 

@@ -1,4 +1,4 @@
-"""The batches of a log: adding, reading, replacing and removing them.
+"""The batches of a log: reading and removing them, and what they look like as rows.
 
 In a database nothing is ever torn, so whatever is missing between two batches, or does not fit its checksum, is damage.
 """
@@ -14,20 +14,15 @@ import msgspec
 from lousho_cli.core.trimming import has_base
 from lousho_cli.domain.codec import decode_line, encode_line
 from lousho_cli.domain.records import Batch
-from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import Hole
 from lousho_cli.stores.sqlite.database import Database
-from lousho_cli.stores.sqlite.keys import SEQ_MASK, first_key, key_of, last_key
-from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
+from lousho_cli.stores.sqlite.keys import first_key, key_of, last_key
 
-_STANDING = "SELECT (SELECT max(key) FROM batches WHERE key BETWEEN ? AND ?) FROM logs WHERE no = ? AND owner = ? AND epoch = ?"
-_APPEND = """INSERT INTO batches (key, epoch, durable, line) SELECT ?, ?, ?, CAST(? AS TEXT) FROM logs
-    WHERE no = ? AND owner = ? AND epoch = ? AND (? = ? OR EXISTS (SELECT 1 FROM batches WHERE key = ?))"""
 _INSERT = "INSERT INTO batches (key, epoch, durable, line) VALUES (?, ?, ?, CAST(? AS TEXT))"
-_LAST = "SELECT key & 4294967295, epoch, durable FROM batches WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1"
+_LAST = "SELECT key & 16777215, epoch, durable FROM batches WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1"
 _DURABLE = """SELECT max(synced, coalesce(
-    (SELECT key & 4294967295 FROM batches WHERE key BETWEEN ? AND ? AND durable ORDER BY key DESC LIMIT 1), 0)) FROM logs WHERE no = ?"""
-_BEHIND = "SELECT key & 4294967295, CAST(line AS BLOB) FROM batches WHERE key > ? AND key <= ? ORDER BY key"
+    (SELECT key & 16777215 FROM batches WHERE key BETWEEN ? AND ? AND durable ORDER BY key DESC LIMIT 1), 0)) FROM logs WHERE no = ?"""
+_BEHIND = "SELECT key & 16777215, CAST(line AS BLOB) FROM batches WHERE key > ? AND key <= ? ORDER BY key"
 
 Line = tuple[int, int, bool, bytes]
 """A row to be: key, epoch, whether its commit is synced, line without its newline."""
@@ -61,50 +56,9 @@ def lines_of(no: int, batches: Sequence[Batch], *, durable: bool = True) -> list
     return [(key_of(no, batch.seq), batch.epoch, durable, encode_line(batch)[:-1]) for batch in batches]
 
 
-def follow(claim: SqliteClaim, batches: Sequence[Batch]) -> bool:
-    """Whether batches are of the claim's epoch and the next its log gets."""
-    epoch, seq = claim.epoch, claim.head
-    for batch in batches:
-        seq += 1
-        if batch.seq != seq or batch.epoch != epoch:
-            return False
-    return True
-
-
-def not_next(claim: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
-    """The error for batches that do not follow."""
-    given = ", ".join(f"batch {batch.seq} of epoch {batch.epoch}" for batch in batches)
-    return StorageError(f"{given} does not follow the log of session {claim.log_id}, which is at {claim.head} in epoch {claim.epoch}")
-
-
-def append(connection: sqlite3.Connection, claim: SqliteClaim, lines: Sequence[Line]) -> None:
-    """Adds lines, if the log is ours and ends where they begin.
-
-    Raises:
-        OwnershipLostError: it is another's.
-        StorageError: it does not end there, or an earlier write of this claim failed.
-    """
-    claim.require()
-    end, first = lines[0][0] - 1, first_key(claim.held.no)
-    # The batch before it stands there, and no other has its key: so the log ends where it begins.
-    if not connection.execute(_APPEND, (*lines[0], *claim.held, end, first, end)).rowcount:
-        _require_end(connection, claim, end)
-    if len(lines) > 1:
-        insert(connection, lines[1:])
-
-
 def insert(connection: sqlite3.Connection, lines: Iterable[Line]) -> None:
     """Adds lines, whoever's they are."""
     connection.executemany(_INSERT, lines)
-
-
-def _require_end(connection: sqlite3.Connection, claim: SqliteClaim, end: int) -> None:
-    no = claim.held.no
-    rows = connection.execute(_STANDING, (first_key(no), last_key(no), *claim.held)).fetchall()
-    if not rows:
-        raise claim.lose()
-    if (rows[0][0] or first_key(no)) != end:
-        raise StorageError(f"the log of session {claim.log_id} does not end at {end & SEQ_MASK}, as its owner knows it")
 
 
 def stand(connection: sqlite3.Connection, lines: Sequence[Line]) -> bool:
@@ -113,15 +67,6 @@ def stand(connection: sqlite3.Connection, lines: Sequence[Line]) -> bool:
         connection.execute("SELECT 1 FROM batches WHERE key = ? AND epoch = ? AND durable = ? AND line = CAST(? AS TEXT)", line).fetchall()
         for line in lines
     )
-
-
-def replace(connection: sqlite3.Connection, claim: SqliteClaim, line: Line, head: int) -> None:
-    """Makes one line the whole log, if it is ours and ends at ``head``. Raises like ``append``."""
-    claim.require()
-    no = claim.held.no
-    _require_end(connection, claim, key_of(no, head))
-    clear(connection, no)
-    connection.execute(_INSERT, line)
 
 
 def clear(connection: sqlite3.Connection, no: int) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from lousho_cli.core.posts import check_same_post
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Post
+from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import FOLLOW_MS
 from lousho_cli.stores.bell import ring
 from lousho_cli.stores.sqlite.claims import number_of
@@ -82,6 +83,14 @@ def posted(database: Database) -> frozenset[str]:
     """The logs for which something was left."""
     rows = database.query("SELECT DISTINCT logs.id FROM posts JOIN logs ON logs.no = posts.no")
     return frozenset(row[0] for row in rows)
+
+
+def left(database: Database, log_ids: Collection[str]) -> Collection[str]:
+    """The logs for which something was left, among them those of ``log_ids``; all of these where it can not be read now."""
+    try:
+        return posted(database)
+    except StorageError:
+        return tuple(log_ids)  # each learns it for itself
 
 
 def ring_owner(database: Database, log_id: str) -> None:

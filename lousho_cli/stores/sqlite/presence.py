@@ -91,7 +91,7 @@ def is_gone(path: str, token: str, boot: str) -> bool:
 
 def sweep(connection: sqlite3.Connection, path: str) -> None:
     """Removes what dead owners left."""
-    for token, boot in connection.execute("SELECT token, boot FROM owners").fetchall():
+    for token, boot in connection.execute("SELECT token, boot FROM owners WHERE boot <> ''").fetchall():
         if is_gone(path, token, boot):
             connection.execute("DELETE FROM owners WHERE token = ?", (token,))
             _remove(_lock_of(path, token))

@@ -25,9 +25,9 @@ from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
 from lousho_cli.errors import ConfigurationError, LogVersionError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
-from lousho_cli.stores import bell
+from lousho_cli.stores.lookout import Lookout
 from lousho_cli.stores.machine import due_now
-from lousho_cli.stores.sqlite import claims, deleting, heads, logs, posts, snapshots
+from lousho_cli.stores.sqlite import appending, claims, deleting, heads, logs, posts, snapshots
 from lousho_cli.stores.sqlite.parts import Parts, open_stores
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 from lousho_cli.stores.sqlite.writer import Job
@@ -73,6 +73,7 @@ class SqliteStore:
         self._closing = weakref.finalize(self, self._parts.let_go)
         self._kept: dict[str, _Kept] = {}
         self._inbox_seen: dict[str, int] = {}
+        self._lookout = Lookout(partial(posts.left, self.database))
 
     def begin_anew(self) -> None:
         """In a forked child: leaves what is open to the parent."""
@@ -122,21 +123,13 @@ class SqliteStore:
         mine.require()
         if not batches:
             return
-        if not logs.follow(mine, batches):
+        if not appending.follow(mine, batches):
             raise self._not_next(mine, batches)
-        lines = logs.lines_of(mine.held.no, batches, durable=durable)
+        rows = appending.Append(mine, batches, durable=durable)
         self._kept.pop(mine.log_id, None)
         mine.head = batches[-1].seq
-        mine.bytes_since_snapshot += sum([len(line[3]) for line in lines])
-        await self._write(
-            Job(
-                lambda connection: logs.append(connection, mine, lines),
-                durable,
-                lambda connection: logs.stand(connection, lines),
-                mine.fail,
-                single=len(lines) == 1,
-            )
-        )
+        mine.bytes_since_snapshot += sum([len(line[3]) for line in rows.lines])
+        await self._write(Job(rows.alone, durable, rows.stands, mine.fail, single=len(batches) == 1, append=rows))
         if durable:
             mine.synced = max(mine.synced, batches[-1].seq)
 
@@ -213,7 +206,7 @@ class SqliteStore:
         head = mine.head
         await self._write(
             Job(
-                lambda connection: logs.replace(connection, mine, line, head),
+                lambda connection: appending.replace(connection, mine, line, head),
                 durable=True,
                 settled=lambda connection: logs.stand(connection, (line,)),
             )
@@ -322,7 +315,7 @@ class SqliteStore:
         return posts.posted(self.database)
 
     async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
-        await bell.wait(timeout_ms / 1000)
+        await self._lookout.wait(check_session_id(log_id), timeout_ms)
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:
@@ -341,7 +334,7 @@ class SqliteStore:
 
     def _not_next(self, mine: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
         self._require_not_lost(mine)
-        return logs.not_next(mine, batches)
+        return appending.not_next(mine, batches)
 
     def _require_not_lost(self, mine: SqliteClaim) -> None:
         """Says that the log is another's where what was given does not fit it: the caller may go by what that one wrote."""

@@ -18,13 +18,15 @@ import time
 from _queue import SimpleQueue
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from random import random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.sqlite.appending import Append, append_all
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.errors import BUSY, code_of, storage_error
-from lousho_cli.stores.sqlite.opening import BUSY_S
+from lousho_cli.stores.sqlite.opening import BUSY_S, size_log
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,6 +37,8 @@ Operation = Callable[[sqlite3.Connection], T]
 """Reads and writes within a transaction. One that raises one of our errors must have written nothing."""
 
 INLINE_BELOW_S = 0.001
+_CROWD = 8
+"""So many operations in one commit come from a crowd; it has left once one comes alone."""
 _PATIENCE_S = (0.0005, 0.01)
 
 
@@ -45,9 +49,10 @@ class Job(Generic[T]):
     single: it is one statement where it is carried out, and so a transaction of its own where it is alone.
     settled: says whether its outcome stands in the database, where a commit did not tell.
     failed: is told of what went wrong, before whoever waits for it.
+    append: it is one, and can be carried out with others.
     """
 
-    __slots__ = ("durable", "error", "failed", "future", "operation", "result", "settled", "single")
+    __slots__ = ("append", "durable", "error", "failed", "future", "operation", "result", "settled", "single")
 
     def __init__(
         self,
@@ -57,8 +62,10 @@ class Job(Generic[T]):
         failed: Callable[[SDKError], None] | None = None,
         *,
         single: bool = False,
+        append: Append | None = None,
     ) -> None:
         self.operation, self.durable, self.settled, self.failed, self.single = operation, durable, settled, failed, single
+        self.append = append
         self.result: T | None = None
         self.error: BaseException | None = None
         self.future: asyncio.Future[T] | None = None
@@ -86,6 +93,7 @@ class Writer:
         self._waking: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._level = ""
+        self._crowd = False
         self._stopped = False
         self.unsynced = False
         self.average = 0.0
@@ -204,6 +212,10 @@ class Writer:
         if level != self._level:
             connection.execute(f"PRAGMA synchronous = {level}")
             self._level = level
+        crowd = len(jobs) >= _CROWD or (self._crowd and len(jobs) > 1)
+        if crowd != self._crowd:
+            size_log(connection, crowd=crowd)
+            self._crowd = crowd
         before = connection.total_changes
         begun = time.perf_counter()
         alone = jobs[0] if len(jobs) == 1 and jobs[0].single else None
@@ -273,8 +285,12 @@ class Writer:
 def _rest(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> float:
     """What follows the beginning of a transaction; gives when its commit began."""
     try:
-        for job in jobs:
-            _carry_out(job, connection)
+        for appends, some in groupby(jobs, _is_append):
+            if appends:
+                _append(list(some), connection)
+            else:
+                for job in some:
+                    _carry_out(job, connection)
         begun = time.perf_counter()
         connection.execute("COMMIT")
     except BaseException:
@@ -282,6 +298,19 @@ def _rest(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> float:
             connection.execute("ROLLBACK")
         raise
     return begun
+
+
+def _is_append(job: Job[Any]) -> bool:
+    return job.append is not None
+
+
+def _append(jobs: Sequence[Job[Any]], connection: sqlite3.Connection) -> None:
+    """Appends together; those that could not go in so are asked alone, and say why."""
+    if len(jobs) > 1 and append_all(connection, [job.append for job in jobs if job.append is not None]):
+        return
+    for job in jobs:
+        if len(jobs) == 1 or not (job.append is not None and job.append.stands(connection)):
+            _carry_out(job, connection)
 
 
 def _carry_out(job: Job[Any], connection: sqlite3.Connection) -> None:

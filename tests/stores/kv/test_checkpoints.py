@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from warm_process import run
 
 import lousho_cli
 from lousho_cli.domain.checkpoint import Checkpoint
@@ -102,7 +102,7 @@ async def test_de_163_what_a_save_costs(noted: Any, bench: Any) -> None:
 def save_and_die(front: Any, prefix: str, step: int, before: int, limit: int) -> int:
     command = [sys.executable, str(SAVER), front.base_url, prefix, str(step), str(before), str(limit)]
     env = os.environ | front.environ | {"PYTHONPATH": str(Path(lousho_cli.__file__).parents[1])}
-    return subprocess.run(command, env=env, timeout=60).returncode
+    return run(command, env=env, timeout=60).returncode
 
 
 @pytest.mark.parametrize(("before", "loads", "kept"), [(1, 2, [2, 1]), (2, 3, [2, 1]), (3, 3, [2, 1]), (4, 3, [3, 2]), (5, 3, [3, 2])])

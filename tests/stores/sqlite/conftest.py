@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import Popen
 
 import lousho_cli
 from lousho_cli.domain import records as r
@@ -53,7 +54,7 @@ def script(environment: dict[str, str]) -> Iterator[Script]:
     def start(text: str, *words: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", text, *map(str, words)]
         pipe = subprocess.PIPE
-        started.append(subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
+        started.append(Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
         return started[-1]
 
     yield start

@@ -52,13 +52,13 @@ async def test_a_sound_store_has_no_findings(store: SqliteStore, batch: MakeBatc
 
 
 DAMAGE = {
-    "a row is gone": ("DELETE FROM batches WHERE key & 4294967295 = 3", [(3, 3)], "missing"),
-    "two rows are gone": ("DELETE FROM batches WHERE key & 4294967295 IN (3, 4)", [(3, 4)], "missing"),
-    "the first row is gone": ("DELETE FROM batches WHERE key & 4294967295 = 1", [(1, 1)], "missing"),
-    "a line was changed": ("UPDATE batches SET line = replace(line, 'text 3', 'text 8') WHERE key & 4294967295 = 3", [(3, 3)], "checksum"),
-    "a line is no text": ("UPDATE batches SET line = x'00ff' WHERE key & 4294967295 = 6", [(6, 6)], "checksum"),
+    "a row is gone": ("DELETE FROM batches WHERE key & 16777215 = 3", [(3, 3)], "missing"),
+    "two rows are gone": ("DELETE FROM batches WHERE key & 16777215 IN (3, 4)", [(3, 4)], "missing"),
+    "the first row is gone": ("DELETE FROM batches WHERE key & 16777215 = 1", [(1, 1)], "missing"),
+    "a line was changed": ("UPDATE batches SET line = replace(line, 'text 3', 'text 8') WHERE key & 16777215 = 3", [(3, 3)], "checksum"),
+    "a line is no text": ("UPDATE batches SET line = x'00ff' WHERE key & 16777215 = 6", [(6, 6)], "checksum"),
     "a line stands in the place of another": (
-        "UPDATE batches SET line = (SELECT line FROM batches AS other WHERE other.key = batches.key + 1) WHERE key & 4294967295 = 4",
+        "UPDATE batches SET line = (SELECT line FROM batches AS other WHERE other.key = batches.key + 1) WHERE key & 16777215 = 4",
         [(4, 4)],
         "checksum",
     ),
@@ -70,7 +70,7 @@ async def test_damage_is_a_hole_and_repair_mends_it(store: SqliteStore, batch: M
     statement, holes, why = DAMAGE[what]
     await log_of(store, batch)
     await log_of(store, batch, "other")
-    change(store, f"{statement} AND key >> 32 = 1")
+    change(store, f"{statement} AND key >> 24 = 1")
     read = await store.read("trip")
     assert [(hole.first, hole.last) for hole in read.holes] == holes
     assert why in read.holes[0].detail
@@ -117,7 +117,7 @@ async def test_what_a_newer_version_wrote_is_not_repaired(store: SqliteStore, ba
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(7, claim.epoch, r.Claimed("h", format=r.FORMAT + 1))])
     await store.release(claim)
-    change(store, "DELETE FROM batches WHERE key & 4294967295 = 3")
+    change(store, "DELETE FROM batches WHERE key & 16777215 = 3")
     assert found(store) == [("trip", "hole", 3, True), ("trip", "version", None, True)]
     with pytest.raises(LogVersionError):
         await repair(store, "trip")
@@ -156,7 +156,7 @@ async def test_caches_and_posts_of_no_use_are_named_and_passed_over(store: Sqlit
         "UPDATE logs SET head = replace(head, '6', '7')",
         "UPDATE snapshots SET state = replace(state, '6', '5')",
         "UPDATE posts SET post = '{}'",
-        "INSERT INTO batches VALUES (9 << 32 | 1, 1, 1, 'lost')",
+        "INSERT INTO batches VALUES (NULL, 9 << 24 | 1, 1, 1, 'lost')",
     )
     assert found(store) == [
         ("trip", "cache", None, False),

@@ -103,7 +103,7 @@ async def test_a_damaged_line_hides_no_other(store: SqliteStore, batch: MakeBatc
     await store.release(await run_of(store, batch, r.Mark(1), r.Mark(2)))
     store.close()
     connection = sqlite3.connect(place)
-    connection.execute("UPDATE batches SET line = '{broken' WHERE key & 4294967295 = 2")
+    connection.execute("UPDATE batches SET line = '{broken' WHERE key & 16777215 = 2")
     connection.commit()
     connection.close()
     assert rows(place, "SELECT step FROM checkpoint_history") == [(2,)]

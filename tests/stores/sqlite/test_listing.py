@@ -106,7 +106,7 @@ async def test_ten_thousand_sessions_are_listed_from_one_table(store: SqliteStor
 
     copies = """WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
         INSERT INTO logs (no, id, epoch, head_crc, head) SELECT n, 's' || n, 1, head_crc, head FROM numbers, logs WHERE no = 1"""
-    lines = """INSERT INTO batches SELECT (logs.no << 32) | (first.key & 4294967295), epoch, durable, line
+    lines = """INSERT INTO batches (key, epoch, durable, line) SELECT (logs.no << 24) | (first.key & 16777215), epoch, durable, line
         FROM (SELECT key, line, durable FROM batches) AS first, logs WHERE logs.no > 1"""
 
     def fill_up(connection: Any) -> None:

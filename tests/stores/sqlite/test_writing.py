@@ -14,7 +14,7 @@ import pytest
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import InputRejectedError, OwnershipLostError, StorageError
-from lousho_cli.stores.sqlite import logs, opening, writer
+from lousho_cli.stores.sqlite import appending, logs, opening, writer
 from lousho_cli.stores.sqlite.store import SqliteStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -87,7 +87,7 @@ async def test_what_is_not_durable_is_committed_without_a_sync_and_the_next_sync
     assert (await store.read("trip")).synced is None
     counting.said.clear()
     await store.append(claim, [batch(2)], durable=False)
-    assert counting.said == ["PRAGMA synchronous = NORMAL", logs._APPEND], "one statement is a transaction"
+    assert counting.said == ["PRAGMA synchronous = NORMAL", appending._APPEND], "one statement is a transaction"
     other = SqliteStore(place)
     found = await other.read("trip")
     assert (found.head, found.synced) == (2, 1)
@@ -123,6 +123,42 @@ async def test_a_refusal_takes_nobody_with_it(store: SqliteStore, batch: MakeBat
     assert (await store.read("two")).head == 1
 
 
+async def test_what_many_sessions_append_at_once_is_one_statement(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claims = [await store.claim(f"s{n}", "here") for n in range(70)]
+    for claim in claims:
+        await store.append(claim, [batch(1)])
+    counting.said.clear()
+    await asyncio.gather(*(store.append(claim, [batch(2), batch(3)] if n % 7 == 0 else [batch(2)]) for n, claim in enumerate(claims)))
+    appended = [sql for sql in counting.said if sql.startswith("INSERT INTO batches")]
+    assert (len(appended), counting.commits) == (2, 1), "80 rows, 64 at most in one"
+    for n, claim in enumerate(claims):
+        found = await store.read(f"s{n}")
+        assert [one.seq for one in found.batches] == ([1, 2, 3] if n % 7 == 0 else [1, 2])
+        await store.append(claim, [batch(found.head + 1)])
+
+
+async def test_among_what_is_appended_at_once_only_what_fits_goes_in_and_that_whole(store: SqliteStore, batch: MakeBatch) -> None:
+    logs_of = {name: await store.claim(name, "here") for name in ("good", "deposed", "behind", "ahead", "dead", "last")}
+    for claim in logs_of.values():
+        await store.append(claim, [batch(1)])
+    take_over = "UPDATE logs SET epoch = 9 WHERE id = 'deposed'"
+    store.writer.run_now(writer.Job(lambda connection: connection.execute(take_over)))
+    extra = logs.lines_of(logs_of["behind"].held.no, [batch(2, 1, r.Note("n", "from elsewhere"))])
+    store.writer.run_now(writer.Job(lambda connection: logs.insert(connection, extra)))
+    no = logs_of["ahead"].held.no
+    store.writer.run_now(writer.Job(lambda connection: logs.clear(connection, no)))
+    waiting = [asyncio.ensure_future(store.append(claim, [batch(2), batch(3)])) for claim in logs_of.values()]
+    await asyncio.sleep(0)
+    logs_of["dead"].fail(StorageError("it failed meanwhile"))
+    outcomes = dict(zip(logs_of, await asyncio.gather(*waiting, return_exceptions=True), strict=True))
+    assert (outcomes["good"], outcomes["last"]) == (None, None)
+    assert isinstance(outcomes["deposed"], OwnershipLostError)
+    for name in ("behind", "ahead", "dead"):
+        assert isinstance(outcomes[name], StorageError), name
+    heads = {name: (await store.read(name)).head for name in logs_of}
+    assert heads == {"good": 3, "deposed": 1, "behind": 2, "ahead": 0, "dead": 1, "last": 3}
+
+
 @pytest.mark.parametrize("name", ["SQLITE_FULL", "SQLITE_IOERR", "SQLITE_IOERR_FSYNC", "SQLITE_READONLY"])
 @pytest.mark.parametrize(("word", "batches"), [("COMMIT", 2), ("BEGIN", 2), ("INSERT INTO batches", 2), ("INSERT INTO batches", 1)])
 async def test_an_append_that_fails_is_an_error_and_the_writer_dead(
@@ -155,7 +191,7 @@ async def test_a_commit_that_fails_behind_its_work_is_settled_by_reading_back(
     def commits_and_fails(sql: str, *arguments: Any) -> Any:
         counting.said.append(sql)
         done = execute(sql, *arguments)
-        if sql == ("COMMIT" if batches > 1 else logs._APPEND):
+        if sql == ("COMMIT" if batches > 1 else appending._APPEND):
             counting.execute = type(counting).execute.__get__(counting)  # type: ignore[method-assign]
             raise error_of("SQLITE_IOERR")
         return done
