@@ -9,11 +9,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from lousho_cli.app.hostile_text import one_line, visible
 from lousho_cli.cli.colour import styled
-from lousho_cli.cli.hostile_text import one_line, visible
 from lousho_cli.cli.output import silence
+
+if TYPE_CHECKING:
+    from lousho_cli.cli.bar import Bar
 
 
 class Progress(Protocol):
@@ -81,6 +84,14 @@ class Diagnostics:
         if not self.terminal or self._quiet or self._stream is None:
             return nullcontext(_Silent())
         return _Spinner(self._stream, text, colour=self._colour)
+
+    def bar(self, total: int) -> Bar | None:
+        """A bar for work whose amount is known; None on anything but a terminal, or with ``-q``."""
+        if not self.terminal or self._quiet or self._stream is None:
+            return None
+        from lousho_cli.cli.bar import Bar
+
+        return Bar(self._stream, total, colour=self._colour)
 
     def _line(self, label: str, text: str, style: str) -> None:
         self._write(f"{styled(label, style, colour=self._colour)} {text}\n")

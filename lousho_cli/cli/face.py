@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, TextIO, cast
 
+from lousho_cli.app.hostile_text import one_line
 from lousho_cli.cli.colour import ColourMode, wants_colour
 from lousho_cli.cli.diagnostics import Diagnostics
-from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.output import Output
 
 

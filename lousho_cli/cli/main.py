@@ -37,8 +37,10 @@ from lousho_cli.cli.commands import (
     schema,
     show,
     trim,
+    tui,
     worker,
 )
+from lousho_cli.cli.commands import eval as run_evals
 from lousho_cli.cli.commands import list as list_sessions
 from lousho_cli.cli.commands import run as run_agent
 from lousho_cli.cli.exits import Exit, code_of
@@ -61,6 +63,8 @@ COMMANDS: dict[str, ModuleType] = {
     "diff": diff,
     "follow": follow,
     "drift": drift,
+    "eval": run_evals,
+    "tui": tui,
     "worker": worker,
     "delete": delete,
     "prune": prune,
@@ -72,7 +76,7 @@ COMMANDS: dict[str, ModuleType] = {
     "config": config,
     "schema": schema,
 }
-"""In the order of ``--help``. Each module has ``run`` and ``EXAMPLES``."""
+"""In the order of ``--help``. Each module has ``run`` and ``EXAMPLES``, and ``COMMAND`` where it reads its words in a way of its own."""
 
 EXAMPLES = (
     'lousho run trip "Plan my trip"      start the built-in demo',
@@ -97,15 +101,17 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     for name, module in COMMANDS.items():
-        register(app, name, module.run, module.EXAMPLES)
+        register(app, name, module.run, module.EXAMPLES, getattr(module, "COMMAND", Command))
     return app
 
 
-def register(app: typer.Typer, name: str, function: Callable[..., int | None], examples: tuple[str, ...]) -> None:
+def register(
+    app: typer.Typer, name: str, function: Callable[..., int | None], examples: tuple[str, ...], cls: type[Command] = Command
+) -> None:
     """Adds a command. Its help is the function's docstring; ``examples`` come first."""
     function.examples = examples  # type: ignore[attr-defined]  # Command reads it off its callback
     summary = (function.__doc__ or "").partition(". ")[0].rstrip(".")
-    app.command(name, cls=Command, short_help=f"{summary}.")(function)
+    app.command(name, cls=cls, short_help=f"{summary}.")(function)
 
 
 def run(args: list[str]) -> int:

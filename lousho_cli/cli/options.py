@@ -62,6 +62,14 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
+def single(name: str, function: Any, examples: tuple[str, ...]) -> Any:
+    """A command that stands behind another's name."""
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    function.examples = examples  # Command reads it off its callback
+    app.command(name, cls=Command, context_settings={"help_option_names": ["--help", "-h"]})(function)
+    return typer.main.get_command(app)
+
+
 class Group(TyperGroup):
     """``lousho`` itself: the same shared options may stand before the command."""
 

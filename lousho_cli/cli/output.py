@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from lousho_cli.app.hostile_text import one_line, visible
 from lousho_cli.cli.colour import styled
-from lousho_cli.cli.hostile_text import one_line, visible
 from lousho_cli.cli.table import GAP, cell, fitted, width_of
 
 SCHEMA = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 LATER = {
     "diff": ("--html",),
-    "lousho": ("drift", "eval", "tui", "worker", "prune", "trim", "export", "import"),
+    "lousho": ("drift", "tui", "worker", "prune", "trim", "export", "import"),
 }
 """Options by command, and commands, that are written down for a later version."""
 

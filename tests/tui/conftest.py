@@ -29,6 +29,20 @@ async def sample(tmp_path: Path) -> Path:
     return await write_sample(tmp_path)
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder below an empty home, and an environment that says nothing."""
+    home = tmp_path / "home"
+    here = home / "work"
+    here.mkdir(parents=True)
+    for name in list(os.environ):
+        if name.startswith(("LOUSHO_", "XDG_")) and name != "LOUSHO_PICTURES":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    return here
+
+
 class Seen:
     """The program as a person sees it and presses its keys."""
 

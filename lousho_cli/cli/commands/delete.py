@@ -25,7 +25,7 @@ def run(
     yes: Yes = False,
     force: Force = False,
 ) -> int:
-    """Remove a session. One that waits for a person is refused unless --force is given."""
+    """Remove a session, and the background agents it has started. What waits for a person is refused unless --force is given."""
     import asyncio
 
     return asyncio.run(_delete(face_of(ctx), session, keep_history=keep_history, dry_run=dry_run, yes=yes, force=force))
@@ -36,7 +36,8 @@ async def _delete(face: Face, name: str, *, keep_history: bool, dry_run: bool, y
 
     store = face.open_store(create=False)
     plan = await plan_deletion(store, name, keep_history=keep_history, force=force)
-    what = f"session {plan.session} ({plan.messages} messages{', its history is kept' if keep_history else ''})"
+    beside = f", with its {len(plan.agents)} background agents" if plan.agents else ""
+    what = f"session {plan.session} ({plan.messages} messages{', its history is kept' if keep_history else ''}{beside})"
     if dry_run:
         face.answer(plan, text=lambda: face.out.line(f"would delete {what}"), quiet=plan.session)
         return Exit.DONE

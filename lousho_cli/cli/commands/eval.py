@@ -42,8 +42,8 @@ def run(
     last: Annotated[bool, typer.Option("--last", help="Show the results of the last run, whole or not; run nothing.")] = False,
 ) -> int:
     """Run evals: cases of what an agent should do, offline by their cassettes, and see what changed."""
-    from lousho_cli.app.eval_plans import EvalOptions, in_ci
-    from lousho_cli.app.evaluating import EvalOrder
+    from lousho_cli.app.evaluating.evaluate import EvalOrder
+    from lousho_cli.app.evaluating.plans import EvalOptions, in_ci
 
     face = face_of(ctx)
     mode = _mode(record, replay, drift or drift_usage, live)
@@ -68,7 +68,7 @@ def _mode(record: bool, replay: bool, drift: bool, live: bool) -> Any:
 
 
 def _evaluate(face: Face, order: Any) -> EvalRun:
-    from lousho_cli.app.evaluating import evaluate
+    from lousho_cli.app.evaluating.evaluate import evaluate
     from lousho_cli.cli.own_stdout import own_stdout
     from lousho_cli.cli.render.eval_progress import watching_evals
 
@@ -77,7 +77,7 @@ def _evaluate(face: Face, order: Any) -> EvalRun:
 
 
 def _last(face: Face) -> EvalRun:
-    from lousho_cli.app.evaluating import last_run
+    from lousho_cli.app.evaluating.evaluate import last_run
 
     return last_run()
 
@@ -91,7 +91,7 @@ def _show(face: Face, evaluated: EvalRun) -> None:
 
 def _write(face: Face, evaluated: EvalRun, junit: str | None, html: str | None) -> None:
     """The reports, once the results stand on stdout: one that can not be written takes nothing away."""
-    from lousho_cli.app.eval_reports import write_html, write_junit
+    from lousho_cli.app.evaluating.reports import write_html, write_junit
 
     for file, write in ((junit, write_junit), (html, write_html)):
         if file is not None:

@@ -34,7 +34,7 @@ def run(
     import asyncio
 
     from lousho_cli.app.agents import AgentChoice
-    from lousho_cli.app.eval_add import AddOrder, add_case
+    from lousho_cli.app.evaluating.add import AddOrder, add_case
 
     face = face_of(ctx)
     order = AddOrder(session, case, to, AgentChoice(agent, tuple(agents or ()), face.store))

@@ -9,7 +9,7 @@ import typer
 from lousho_cli.cli.face import face_of
 
 EXAMPLES = (
-    "lousho init             agent.yaml and a tool, here",
+    "lousho init             agent.yaml, a tool and an eval, here",
     "lousho init my-agent    the same in a new folder",
 )
 

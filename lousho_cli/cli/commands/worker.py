@@ -21,7 +21,7 @@ EXAMPLES = (
 def run(
     ctx: typer.Context,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, metavar="N", help="How many sessions at once.")] = 4,
-    once: Annotated[bool, typer.Option("--once", help="Only what is pending now, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Only what is pending now, then end; 1 where all of it was left.")] = False,
     agents: AgentPaths = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
@@ -47,7 +47,9 @@ async def _work(face: Face, order: Any) -> int:
     from lousho_cli.cli.render.working import shown
 
     with shown(face) as view:
-        caught = await work(order, view)
+        caught, stuck = await work(order, view)
     if caught.interrupted:
         return Exit.ABORTED
-    return Exit.STOPPED if caught.stopped else Exit.DONE
+    if caught.stopped:
+        return Exit.STOPPED
+    return Exit.FAILED if stuck and order.once else Exit.DONE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lousho_cli.app.evaluating import Watcher
+from lousho_cli.app.evaluating.evaluate import Watcher
 from lousho_cli.app.hostile_text import one_line
 from lousho_cli.cli.face import Face
 

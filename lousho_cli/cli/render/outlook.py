@@ -41,6 +41,8 @@ def say_ahead(face: Face, check: Any) -> None:
         face.err.note(f"will ask a person: {_calls(check.will_ask)}")
     if check.in_doubt:
         face.err.note(f"was started and is not repeated; the model is told that nobody knows how it ended: {_calls(check.in_doubt)}")
+    if check.background:
+        face.err.note(f"goes on in the background: {', '.join(check.background)}")
 
 
 def check_text(out: Output, check: Any) -> None:
@@ -53,6 +55,8 @@ def check_text(out: Output, check: Any) -> None:
     for label, calls in _listed(check):
         for call in calls:
             out.line(f"  {label + ':':<17}{call.name} {call.id} {call.arguments}")
+    if check.background:
+        out.line(f"  in background:   {', '.join(check.background)}")
     if check.approval_id is not None:
         out.line(f"  waits for:       {check.approval_id}")
     if check.first_request_tokens is not None:

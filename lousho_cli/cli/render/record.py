@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.cli.hostile_text import one_line
+from lousho_cli.app.hostile_text import one_line
 from lousho_cli.cli.output import Output, json_text
 
 _NAMES = (

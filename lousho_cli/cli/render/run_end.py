@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lousho_cli.app.hostile_text import one_line
 from lousho_cli.cli.exits import Exit, code_of, code_of_run
 from lousho_cli.cli.face import Face
-from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.output import json_text
 from lousho_cli.cli.render.progress import RunView
 from lousho_cli.cli.render.usage import in_short

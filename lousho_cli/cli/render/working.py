@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from lousho_cli.app.hostile_text import one_line
 from lousho_cli.cli.face import Face
-from lousho_cli.cli.hostile_text import one_line
 from lousho_cli.cli.own_stdout import own_stdout
 from lousho_cli.cli.render.logged import saying_what_is_logged
 from lousho_cli.cli.render.usage import dollars, in_short

@@ -1,0 +1,1 @@
+"""The panes and their parts, one a file."""
