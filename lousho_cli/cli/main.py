@@ -8,75 +8,50 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import typer
 from typer.exceptions import Abort, TyperException
 
-from lousho_cli.cli.commands import (
-    abort,
-    answer,
-    approve,
-    config,
-    delete,
-    diff,
-    doctor,
-    drift,
-    follow,
-    fork,
-    fsck,
-    history,
-    import_,
-    init,
-    pending,
-    prune,
-    reject,
-    resume,
-    schema,
-    show,
-    trim,
-    tui,
-    worker,
-)
-from lousho_cli.cli.commands import eval as run_evals
-from lousho_cli.cli.commands import list as list_sessions
-from lousho_cli.cli.commands import run as run_agent
 from lousho_cli.cli.exits import Exit, code_of
 from lousho_cli.cli.face import Face
 from lousho_cli.cli.options import Command, Group
 from lousho_cli.cli.output import silence
 
-COMMANDS: dict[str, ModuleType] = {
-    "run": run_agent,
-    "resume": resume,
-    "pending": pending,
-    "approve": approve,
-    "reject": reject,
-    "answer": answer,
-    "abort": abort,
-    "list": list_sessions,
-    "history": history,
-    "show": show,
-    "fork": fork,
-    "diff": diff,
-    "follow": follow,
-    "drift": drift,
-    "eval": run_evals,
-    "tui": tui,
-    "worker": worker,
-    "delete": delete,
-    "prune": prune,
-    "trim": trim,
-    "fsck": fsck,
-    "import": import_,
-    "init": init,
-    "doctor": doctor,
-    "config": config,
-    "schema": schema,
-}
-"""In the order of ``--help``. Each module has ``run`` and ``EXAMPLES``, and ``COMMAND`` where it reads its words in a way of its own."""
+COMMANDS = (
+    "run",
+    "resume",
+    "pending",
+    "approve",
+    "reject",
+    "answer",
+    "abort",
+    "list",
+    "history",
+    "show",
+    "fork",
+    "diff",
+    "follow",
+    "drift",
+    "eval",
+    "tui",
+    "worker",
+    "delete",
+    "prune",
+    "trim",
+    "fsck",
+    "import",
+    "export",
+    "init",
+    "doctor",
+    "config",
+    "schema",
+)
+"""In the order of ``--help``; each is a module of ``commands``, with ``run`` and ``EXAMPLES``, and ``COMMAND`` where it reads its words in
+a way of its own."""
 
 EXAMPLES = (
     'lousho run trip "Plan my trip"      start the built-in demo',
@@ -87,8 +62,8 @@ EXAMPLES = (
 )
 
 
-def build() -> typer.Typer:
-    """The Typer app with every command."""
+def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The Typer app with these commands. Typer reads the signature of each one it is given, which takes longer than most commands do."""
     Group.examples = EXAMPLES
     app = typer.Typer(
         name="lousho",
@@ -100,9 +75,15 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    for name, module in COMMANDS.items():
+    app.callback()(_lousho)
+    for name in names:
+        module = import_module(f"lousho_cli.cli.commands.{name}_" if iskeyword(name) else f"lousho_cli.cli.commands.{name}")
         register(app, name, module.run, module.EXAMPLES, getattr(module, "COMMAND", Command))
     return app
+
+
+def _lousho() -> None:
+    """What stands before the command has been read by ``Group``. Without this, Typer takes an app of one command for that command."""
 
 
 def register(
@@ -139,7 +120,8 @@ def _invoke(args: list[str], face: Face) -> int:
         from typer._completion_classes import completion_init
 
         completion_init()
-    result = build()(args, prog_name="lousho", standalone_mode=False, obj=face)
+    named = args[:1] if args[:1] and args[0] in COMMANDS else COMMANDS  # all of them where help, completion or a hint may want them
+    result = build(named)(args, prog_name="lousho", standalone_mode=False, obj=face)
     return int(result) if isinstance(result, int) else Exit.DONE
 
 

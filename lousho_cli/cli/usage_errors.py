@@ -6,12 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-LATER = {
-    "diff": ("--html",),
-    "lousho": ("drift", "tui", "worker", "prune", "trim", "export", "import"),
-}
-"""Options by command, and commands, that are written down for a later version."""
-
 NEAR = 0.75
 """How alike a name has to be to be offered: a wrong offer helps less than none."""
 
@@ -24,9 +18,6 @@ def sentence(error: Any) -> str:
 
 def _no_option(error: Any) -> str:
     name, context = error.option_name, error.ctx
-    command = context.info_name if context is not None else ""
-    if name in LATER.get(command, ()):
-        return f"{name} is not in this version of lousho {command}"
     known = [opt for param in context.command.params for opt in param.opts if opt.startswith("--")] if context is not None else []
     return f"there is no option {name}{_meant(name, known)}"
 
@@ -53,8 +44,6 @@ def _other(error: Any) -> str:
     message = str(error.format_message())
     command = re.match(r"No such command '(.*?)'\.(?: |$)", message, re.DOTALL)
     if command:
-        if command[1] in LATER["lousho"]:
-            return f"the command {command[1]} is not in this version"
         return f"there is no command {command[1]}{_meant(command[1], error.ctx.command.commands if error.ctx is not None else ())}"
     extra = re.match(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", message, re.DOTALL)
     if extra:

@@ -57,8 +57,6 @@ def test_usage_marks_only_what_may_be_left_out(lousho: Any) -> None:
         (("lst",), "there is no command lst; did you mean list?"),
         (("nonsense",), "there is no command nonsense"),
         (("--color", "pink", "list"), "--color: choose auto, always or never"),
-        (("diff", "a", "b", "--html", "x.html"), "--html is not in this version of lousho diff"),
-        (("tui",), "the command tui is not in this version"),
     ],
 )
 def test_wrong_usage_is_a_plain_sentence(lousho: Any, args: tuple[str, ...], said: str) -> None:
