@@ -9,11 +9,11 @@ from lousho_cli.errors import NotFoundError
 
 _RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
 _DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort", "import", "worker")
-_UPKEEP = ("drift", "prune", "trim")
+_UPKEEP = ("drift", "prune", "trim", "eval", "export")
 _LINES = ("follow", "worker")
 """Commands whose ``--json`` is a line for each thing that happens."""
-_FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run"}
-NAMES = tuple(sorted({*_RUN_LIKE, *_DATA, *_UPKEEP, *_FLAGS, "agent", "envelope", "error", "event"}))
+_FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run", "eval-add": "eval add"}
+NAMES = tuple(sorted({*_RUN_LIKE, *_DATA, *_UPKEEP, *_FLAGS, "agent", "eval-file", "envelope", "error", "event"}))
 """What ``schema_of`` knows."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -35,6 +35,10 @@ def schema_of(name: str) -> dict[str, Any]:
         from lousho_cli.app.agent_schema import agent_file_json_schema
 
         return agent_file_json_schema()
+    if name == "eval-file":
+        from lousho_cli.app.evaluating.schema import eval_file_json_schema
+
+        return eval_file_json_schema()
     if name == "event":
         from lousho_cli.app.event_schema import event_json_schema
 
@@ -68,9 +72,10 @@ def _type_of(name: str) -> Any:
         deleting,
         doctor,
         drifting,
+        exporting,
         following,
         histories,
-        importing,
+        import_results,
         pruning,
         results,
         sessions,
@@ -78,6 +83,8 @@ def _type_of(name: str) -> Any:
         trimming,
         working,
     )
+    from lousho_cli.app.evaluating import add
+    from lousho_cli.evals import eval_results
 
     if name in _RUN_LIKE:
         return results.RunDone
@@ -95,8 +102,11 @@ def _type_of(name: str) -> Any:
         "delete": deleting.Deletion,
         "doctor": list[doctor.Check],
         "config": list[config.Setting],
-        "import": importing.Import,
+        "import": import_results.Import,
+        "export": exporting.Export,
         "drift": list[drifting.DriftFound],
+        "eval": eval_results.EvalRun,
+        "eval-add": add.Added,
         "prune": pruning.PruneDone,
         "trim": trimming.Trimmed,
         "worker": working.Worked,

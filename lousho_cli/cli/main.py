@@ -91,7 +91,7 @@ def register(
 ) -> None:
     """Adds a command. Its help is the function's docstring; ``examples`` come first."""
     function.examples = examples  # type: ignore[attr-defined]  # Command reads it off its callback
-    summary = (function.__doc__ or "").partition(". ")[0].rstrip(".")
+    summary = " ".join((function.__doc__ or "").split()).partition(". ")[0].rstrip(".")
     app.command(name, cls=cls, short_help=f"{summary}.")(function)
 
 

@@ -77,6 +77,20 @@ class Output:
         """A JSON document that is itself the answer, such as a schema."""
         self._write(json_text(value, indent=2) + "\n")
 
+    def data(self, data: bytes) -> None:
+        """A document of any form that is itself the answer, byte by byte; a terminal gets its text, made harmless."""
+        raw = getattr(self._stream, "buffer", None)
+        if self.terminal or self._stream is None or raw is None:
+            self._write(visible(data.decode("utf-8", "replace")))
+            return
+        self.flush()  # what was written as text comes first
+        try:
+            raw.write(data)
+            raw.flush()
+        except BrokenPipeError:
+            self.closed = True
+            silence(self._stream)
+
     def json_line(self, value: Any) -> None:
         """One line of a stream, written at once."""
         self._write(json_text(value) + "\n")

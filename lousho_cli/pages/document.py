@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 
-Kind = Literal["evals", "diff"]
+Kind = Literal["evals", "diff", "session"]
 
 _STYLES = ("base.css", "parts.css")
+_OWN_STYLES: dict[Kind, tuple[str, ...]] = {"session": ("session.css",)}
 _SCRIPTS = ("dom.js", "filters.js", "plots.js", "trajectories.js")
 
 _PAGE = """<!doctype html>
@@ -49,7 +50,7 @@ def page(kind: Kind, title: str, data: Any) -> str:
         title: the text of the window.
         data: what is shown: frozen structs or JSON data.
     """
-    style, script = _style(), _script(kind)
+    style, script = _style(kind), _script(kind)
     policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
     return _PAGE.format(policy=policy, title=_text(title), style=style, script=script, data=embedded(data))
 
@@ -64,9 +65,9 @@ def _text(text: str) -> str:
     return html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
 
 
-@lru_cache(maxsize=1)
-def _style() -> str:
-    return "\n".join(map(_asset, _STYLES))
+@lru_cache(maxsize=4)
+def _style(kind: Kind) -> str:
+    return "\n".join(map(_asset, (*_STYLES, *_OWN_STYLES.get(kind, ()))))
 
 
 @lru_cache(maxsize=4)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import pytest_asyncio
 
 from lousho_cli.core.trajectory import Step, StepCall, Trajectory
 from lousho_cli.evals.drift import drift_rows, first_parting
@@ -19,62 +15,12 @@ from lousho_cli.evals.report import report_page
 from lousho_cli.pages.comparison import side_by_side
 from lousho_cli.pages.document import page as document
 
-CHROMIUM = shutil.which("chromium")
-
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
-]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOSTILE = (
     "</script><script>window.owned = 1</script><img src='http://127.0.0.1:9/x' onerror='window.owned = 2'>"
     "<!-- <b>bold</b> \u202egnp.exe\u202c \x1b[31mred\x1b[0m \x00 {{7*7}} &lt;"
 )
-
-
-class Seen:
-    """The page that is open, what it asked for, and what went wrong in it."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        self.asked: list[str] = []
-        self.faults: list[str] = []
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("console", lambda message: self.faults.append(message.text))
-
-    async def texts(self, selector: str) -> list[str]:
-        found: list[str] = await self.page.locator(selector).all_inner_texts()
-        return found
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def tab() -> AsyncIterator[Seen]:
-    """One tab of one Chromium for the module."""
-    from playwright.async_api import async_playwright
-
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield Seen(await browser.new_page())
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def look(tab: Seen, tmp_path: Path) -> AsyncIterator[Any]:
-    """Opens an HTML text as a file. A page may ask for nothing but itself, and nothing may go wrong in it."""
-
-    async def open_page(html: str, *, height: int = 700, scheme: str = "light") -> Seen:
-        file = tmp_path / "page.html"
-        file.write_text(html, "utf-8")
-        await tab.page.set_viewport_size({"width": 1000, "height": height})
-        await tab.page.emulate_media(media="screen", color_scheme=scheme)
-        await tab.page.goto(file.as_uri())
-        return tab
-
-    tab.asked.clear()
-    tab.faults.clear()
-    yield open_page
-    assert [url for url in tab.asked if not url.endswith("/page.html")] == []
-    assert tab.faults == []
 
 
 def steps(city: str = "Lisbon", *, before: int = 0, answer: str = "Take the coast.") -> tuple[Step, ...]:

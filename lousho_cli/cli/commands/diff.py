@@ -38,6 +38,10 @@ def run(
     from lousho_cli.cli.state_of_log import report
 
     face = face_of(ctx)
+    if html is not None:
+        from lousho_cli.app.report_files import check_report
+
+        check_report(html, "--html")
     store = face.open_to_look()
     compared, points = run_now(lambda: compare(store, a, b, mode=mode))
     codes = [report(face, point.loaded) for point in points]

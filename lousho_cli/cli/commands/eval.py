@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.options import Command
 
 if TYPE_CHECKING:
+    from lousho_cli.app.evaluating.evaluate import EvalOrder
     from lousho_cli.evals.eval_results import EvalRun
 
 EXAMPLES = (
@@ -21,6 +23,8 @@ EXAMPLES = (
     "lousho eval --replay --junit out.xml    without a model, for CI",
     "lousho eval add trip@2 --case rain      a case of what a session did",
 )
+
+_STOPS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
@@ -42,19 +46,49 @@ def run(
     last: Annotated[bool, typer.Option("--last", help="Show the results of the last run, whole or not; run nothing.")] = False,
 ) -> int:
     """Run evals: cases of what an agent should do, offline by their cassettes, and see what changed."""
-    from lousho_cli.app.evaluating.evaluate import EvalOrder
+    from lousho_cli.app.evaluating.evaluate import EvalOrder, last_run
     from lousho_cli.app.evaluating.plans import EvalOptions, in_ci
+    from lousho_cli.app.report_files import check_report
 
     face = face_of(ctx)
     mode = _mode(record, replay, drift or drift_usage, live)
     options = EvalOptions(mode, drift_usage, strict, judge, live, in_ci())
     order = EvalOrder(tuple(paths or ()), tuple(tag or ()), resume, options)
-    evaluated = _last(face) if last else _evaluate(face, order)
+    for flag, name in (("--junit", junit), ("--html", html)):
+        if name is not None:
+            check_report(name, flag)
+    if last:
+        _alone(order)
+    evaluated = last_run() if last else _evaluate(face, order)
+    if evaluated is None:
+        return Exit.STOPPED
     _show(face, evaluated)
     _write(face, evaluated, junit, html)
     if not evaluated.complete and not last:
-        return Exit.ABORTED
+        face.err.note(f"go on from here: {_goes_on(order)}")
+        return Exit.STOPPED if evaluated.signal in _STOPS else Exit.ABORTED
     return Exit.CHECK_FAILED if evaluated.failed else Exit.DONE
+
+
+def _alone(order: EvalOrder) -> None:
+    """``--last`` shows what there is.
+
+    Raises:
+        ConfigurationError: something was said that only a run could do.
+    """
+    from lousho_cli.errors import ConfigurationError
+
+    said = [*order.options.flags, *(["--resume"] if order.resume else []), *(["--tag"] if order.tags else []), *order.paths]
+    if said:
+        hint = f"Leave {said[0]} out, or --last."
+        raise ConfigurationError(f"--last runs nothing, so it does not go with {said[0]}", field="--last", code="LOUSHO_USAGE", hint=hint)
+
+
+def _goes_on(order: EvalOrder) -> str:
+    import shlex
+
+    tags = (word for tag in order.tags for word in ("--tag", tag))
+    return shlex.join(("lousho", "eval", *order.paths, *order.options.flags, *tags, "--resume"))
 
 
 def _mode(record: bool, replay: bool, drift: bool, live: bool) -> Any:
@@ -67,19 +101,21 @@ def _mode(record: bool, replay: bool, drift: bool, live: bool) -> Any:
     return given[0] if given else "auto"
 
 
-def _evaluate(face: Face, order: Any) -> EvalRun:
+def _evaluate(face: Face, order: EvalOrder) -> EvalRun | None:
+    """The run; None where it was stopped before it had any result. A Ctrl-C then is left to whoever called us."""
     from lousho_cli.app.evaluating.evaluate import evaluate
+    from lousho_cli.app.evaluating.stopping import EvalsStopped
     from lousho_cli.cli.own_stdout import own_stdout
     from lousho_cli.cli.render.eval_progress import watching_evals
 
-    with own_stdout(face.out), watching_evals(face) as watcher:
-        return evaluate(order, watcher)
-
-
-def _last(face: Face) -> EvalRun:
-    from lousho_cli.app.evaluating.evaluate import last_run
-
-    return last_run()
+    try:
+        with own_stdout(face.out), watching_evals(face) as watcher:
+            return evaluate(order, watcher)
+    except EvalsStopped as stopped:
+        if stopped.signal not in _STOPS:
+            raise
+        face.err.note("stopped before any case had ended")
+        return None
 
 
 def _show(face: Face, evaluated: EvalRun) -> None:
@@ -105,12 +141,25 @@ class EvalCommand(Command):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         import os
 
-        if args[:1] == ["add"] and (len(args) > 1 or not os.path.exists("add")):
+        if "add" in args and (args[-1] != "add" or not os.path.exists("add")):
             from lousho_cli.cli.commands import eval_add
             from lousho_cli.cli.options import single
 
-            return single("add", eval_add.run, eval_add.EXAMPLES).make_context("eval add", args[1:], parent, **extra)
+            add, place = single("add", eval_add.run, eval_add.EXAMPLES), args.index("add")
+            if _only_options(add, args[:place]):
+                return add.make_context("eval add", [*args[:place], *args[place + 1 :]], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
+
+
+def _only_options(command: Any, words: list[str]) -> bool:
+    """Whether words are options of a command and their values, and nothing besides."""
+    takes = {name: not option.is_flag and not option.count for option in command.params for name in option.opts if name.startswith("-")}
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if name not in takes or (takes[name] and not equals and next(rest, None) is None):
+            return False
+    return True
 
 
 COMMAND = EvalCommand

@@ -32,6 +32,7 @@ def run(
 ) -> int:
     """Make a case of what a session did, with its cassette. No model is asked and no tool runs; the results of tools stand in the case."""
     import asyncio
+    import shlex
 
     from lousho_cli.app.agents import AgentChoice
     from lousho_cli.app.evaluating.add import AddOrder, add_case
@@ -45,7 +46,7 @@ def run(
     face.answer(added, text=lambda: face.out.line(f"{name}: {told}"), quiet=name)
     if added.stop_after is not None:
         face.err.note(f"it stops after step {added.stop_after}, as the session went no further there")
-    face.err.note(f"Say in {added.file} what should have happened, then: lousho eval {name}")
+    face.err.note(f"Say in {added.file} what should have happened, then: {shlex.join(('lousho', 'eval', name))}")
     return Exit.DONE
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from lousho_cli.cli.output import Output
 
-COLUMNS = ("SESSION", "RESULT", "CHECKPOINTS", "WAITS FOR", "FROM")
+COLUMNS = ("SESSION", "RESULT", "MESSAGES", "CHECKPOINTS", "WAITS FOR", "FROM")
 
 
 def imported_table(out: Output, done: Any) -> None:
@@ -16,4 +16,4 @@ def imported_table(out: Output, done: Any) -> None:
 
 
 def _row(one: Any) -> tuple[str, ...]:
-    return (one.session, one.result, str(one.checkpoints), one.waits_for or "-", one.source)
+    return (one.session, one.result, str(one.messages or "-"), str(one.checkpoints), one.waits_for or "-", one.source)

@@ -46,6 +46,8 @@ def _head(out: Output, shown: Any) -> None:
         ("fingerprint", shown.fingerprint.hash if shown.fingerprint else "-"),
         ("saved", f"{shown.updated_at or '-'}, seq {shown.seq}"),
     ]
+    if shown.origin:
+        rows.append(("imported", f"{shown.origin.get('kind')}, {shown.origin.get('file')}, {shown.origin.get('id')}"))
     if shown.error:
         rows.append(("error", shown.error))
     if shown.parent:

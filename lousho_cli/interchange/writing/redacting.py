@@ -1,0 +1,175 @@
+"""Records without secrets. Done before anything is made of them, so that it holds for every form, our own too.
+
+What holds a session together stays as it is: ids, times, the names of tools, agents and models. Every other text goes
+through what takes secrets out, JSON inside a text included.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec.structs import replace
+
+from lousho_cli.domain import records as r
+from lousho_cli.domain.agent import Fingerprint
+from lousho_cli.domain.messages import FilePart, ImagePart, Message, Reasoning
+
+Redact = Callable[[str], str]
+"""Text in, the same text without secrets out."""
+
+KEPT = frozenset(
+    {
+        "active",
+        "agent",
+        "agent_id",
+        "approval_id",
+        "at",
+        "calls",
+        "category",
+        "code",
+        "created_at",
+        "deadline",
+        "digest",
+        "expires_at",
+        "finish_reason",
+        "group",
+        "harness",
+        "host",
+        "id",
+        "input_id",
+        "kind",
+        "mime_type",
+        "model",
+        "name",
+        "offered",
+        "operation",
+        "parent",
+        "path",
+        "post",
+        "replaced_by",
+        "run_id",
+        "session",
+        "session_id",
+        "started",
+        "step",
+        "tenant",
+        "tool_call_id",
+        "tool_name",
+        "type",
+        "unknown",
+        "updated_at",
+        "waiting",
+        "wire",
+    }
+)
+"""The fields of records that hold a session together."""
+
+_TEXTS = ("text/", "application/json", "application/xml", "application/yaml")
+
+
+def redacted_batches(batches: Iterable[r.Batch], redact: Redact) -> Iterator[r.Batch]:
+    """The same batches without secrets.
+
+    The pieces of an answer that was being written are emptied: a secret may stand in two of them, and the whole answer follows.
+    Reasoning that was changed is no longer signed, and an answer that was has no form of its wire any more.
+    """
+    for batch in batches:
+        yield replace(batch, records=tuple(_value(record, redact) for record in batch.records))
+
+
+def _value(value: Any, redact: Redact) -> Any:
+    special = _SPECIAL.get(type(value))
+    if special is not None:
+        return special(value, redact)
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, msgspec.Struct):
+        return _struct(value, redact)
+    if isinstance(value, Mapping):
+        return {key: _value(item, redact) for key, item in value.items()}
+    return tuple(_value(item, redact) for item in value) if isinstance(value, tuple | list) else value
+
+
+def _struct(value: msgspec.Struct, redact: Redact) -> Any:
+    changed = {}
+    for name, free in _fields(type(value)):
+        old = getattr(value, name)
+        new = _free(old, redact) if free else _value(old, redact)
+        if new != old:
+            changed[name] = new
+    return replace(value, **changed) if changed else value
+
+
+@lru_cache(maxsize=256)
+def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, bool], ...]:
+    """The fields of a kind of value that may hold a text, each with whether it is free: data of a shape that is the caller's own."""
+    hints = get_type_hints(kind)
+    names = [name for name in kind.__struct_fields__ if name not in KEPT and get_origin(hints[name]) is not Literal]
+    return tuple((name, _is_free(hints[name])) for name in names)
+
+
+def _is_free(hint: Any) -> bool:
+    return hint is Any or any(map(_is_free, get_args(hint)))
+
+
+def _free(value: Any, redact: Redact) -> Any:
+    """Data of any shape, its keys included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {redact(key): _free(item, redact) for key, item in value.items()}
+    return [_free(item, redact) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _message(message: Message, redact: Redact) -> Message:
+    clean: Message = _struct(message, redact)
+    return message if clean is message else replace(clean, native=None)
+
+
+def _reasoning(block: Reasoning, redact: Redact) -> Reasoning:
+    text = redact(block.text)
+    return block if text == block.text else Reasoning(text)
+
+
+def _image(part: ImagePart, redact: Redact) -> ImagePart:
+    """A picture itself is no text; the address of one is."""
+    return replace(part, image=redact(part.image)) if part.image.startswith(("http://", "https://")) else part
+
+
+def _file(part: FilePart, redact: Redact) -> FilePart:
+    name = None if part.filename is None else redact(part.filename)
+    data = part.data
+    if part.mime_type.startswith(_TEXTS):
+        try:
+            text = base64.b64decode(data).decode()
+        except (binascii.Error, ValueError):
+            text = ""
+        clean = redact(text)
+        data = data if clean == text else base64.b64encode(clean.encode()).decode()
+    return replace(part, data=data, filename=name)
+
+
+def _foreign(record: r.Foreign, redact: Redact) -> r.Foreign:
+    """A record of a user's own, or one we can not read: all of it but its type."""
+    try:
+        fields = msgspec.json.decode(record.raw)
+    except msgspec.DecodeError:
+        return record
+    clean = {redact(key): _free(item, redact) for key, item in fields.items() if key != "type"}
+    return r.Foreign(record.type, msgspec.json.encode({"type": record.type, **clean}))
+
+
+_SPECIAL: dict[type, Callable[[Any, Redact], Any]] = {
+    Message: _message,
+    Reasoning: _reasoning,
+    ImagePart: _image,
+    FilePart: _file,
+    Fingerprint: lambda hashes, _redact: hashes,
+    r.Foreign: _foreign,
+    r.Partial: lambda _partial, _redact: r.Partial(""),
+}
