@@ -39,7 +39,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_INPUT_CONFLICT": ErrorCode("The input id was used before, with other content.", "Give the new input an id of its own.", 2),
     "LOUSHO_INPUT_REJECTED": ErrorCode("An input can not be taken: nobody will ever read it.", "Send it as a new message.", 2),
     "LOUSHO_INPUT_NOT_FOUND": ErrorCode("Nobody ever sent an input with this id.", "Use the id of its receipt.", 3),
+    "LOUSHO_MESSAGE_NOT_FOUND": ErrorCode("The thread has no such message to fork at.", "Look at the transcript of its handle.", 3),
     "LOUSHO_BACKGROUND_AGENT_NOT_FOUND": ErrorCode("The thread has no background agent with this id.", "See the agents of its handle.", 3),
+    "LOUSHO_BACKGROUND_LIMIT": ErrorCode(
+        "A model wants more agents in the background than there may be; it is told so.", "Raise the limits of the harness.", 2
+    ),
     "LOUSHO_COMMAND_FAILED": ErrorCode("A command of a harness raised on the host that carried it out.", "The message says what.", 1),
     "LOUSHO_RECORD_RESERVED": ErrorCode(
         "A record of one's own has a type that starts with `lousho.`.", "Give it a type of your own, such as `acme.note`.", 2
@@ -51,9 +55,6 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "LOUSHO_RUN_ALREADY_ITERATED": ErrorCode("The events of a run were read before.", "Read them once, or follow the log.", 1),
     "LOUSHO_ABORTED": ErrorCode("The run was aborted before it began.", "Run it again.", 130),
-    "LOUSHO_UNREPEATABLE_CALLS": ErrorCode(
-        "Going on would run calls again that must not run twice.", "Look at them, then give `--yes`, or patch their results.", 2
-    ),
     "LOUSHO_TRANSCRIPT_INVALID": ErrorCode(
         "The transcript is none a model would accept, so nothing was sent.", "Fork from an earlier step, or patch the messages.", 1
     ),
@@ -95,6 +96,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_SPEC_UNSUPPORTED_FORMAT": ErrorCode("A file is neither YAML nor JSON nor Python.", "Save it as one of them.", 2),
     "LOUSHO_SCHEMA_NOT_FOUND": ErrorCode("There is no schema of this name.", "See them all: `lousho schema`.", 3),
     "LOUSHO_IMPORT_NOT_FOUND": ErrorCode("What was to be imported is not there.", "Check the path.", 3),
+    "LOUSHO_IMPORT_PARTIAL": ErrorCode("Not all of what was to be imported can be read.", "Import without `--strict` to take the rest.", 1),
     "LOUSHO_IMPORT_UNKNOWN": ErrorCode("What was to be imported is nothing that can be.", "The message says what can.", 2),
     "LOUSHO_USAGE": ErrorCode("The command line is wrong.", "See `lousho COMMAND --help`.", 2),
     # Models and tools
@@ -125,6 +127,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "A model call is not the one that was recorded; the message names the first difference.", "Undo the change, or record again.", 1
     ),
     "LOUSHO_CASSETTE_EXHAUSTED": ErrorCode("A cassette holds no further model call.", "Undo the change, or record again.", 1),
+    # Evals
+    "LOUSHO_EVALS_INVALID": ErrorCode("Something in an eval is wrong; each wrong field is named by its path.", "Mend the file.", 2),
+    "LOUSHO_EVAL_NO_CASE": ErrorCode("A session can not be told as a case; the message says why.", "Take another step of it.", 2),
+    "LOUSHO_EVALS_NOT_FOUND": ErrorCode("There is no such eval, case or tag here.", "The message says what there is.", 2),
+    "LOUSHO_EVALS_RUNNER_MISSING": ErrorCode("Evals run on pytest, which is missing.", 'Install it: `pip install "lousho[eval]"`.', 2),
     # Stores
     "LOUSHO_STORAGE_FAILED": ErrorCode("The store can not be read or written.", "Check the path, its permissions and the free space.", 1),
     "LOUSHO_NOT_A_STORE": ErrorCode("The path is something else than a store.", "Name the folder that holds `sessions/`.", 7),

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.app.driving import Ran
-from lousho_cli.app.own_credentials import OwnCredentials, keyring_or_say
+from lousho_cli.app.driving import Ran, Tell
+from lousho_cli.app.leaving import patient
+from lousho_cli.app.own_credentials import OwnCredentials, way_of_secrets
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
@@ -25,7 +26,7 @@ GoOn = Callable[[OwnCredentials], Awaitable[Ran]]
 """Drives the session here, with these credentials."""
 
 
-async def answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, go_on: GoOn | None) -> Ran | None:
+async def answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, go_on: GoOn | None, tell: Tell) -> Ran | None:
     """Hands a decision over, and comes back when it counts.
 
     Args:
@@ -42,24 +43,29 @@ async def answer_code(store: LogStore, found: Waiting, decision: ApprovalDecisio
     driven = await store.owner(found.session_id) is not None
     post = Post(SYSTEM_CLOCK.new_id(), "answer", SYSTEM_CLOCK.now(), decision.by, msgspec.to_builtins(decision))
     if found.wait.kind == "secret" and decision.approved:
-        # Nobody but this process has to see it where this one drives the session; else the keyring is the only way.
-        post = await by_reference(post, held if go_on is not None and not driven else _way_to_others(found), SYSTEM_CLOCK)
+        # Nobody but this process has to see it where this one drives the session; else it goes by what both can see.
+        post = await by_reference(post, held if go_on is not None and not driven else _way_to_others(store, found), SYSTEM_CLOCK)
     await store.post(found.session_id, post)
-    while await _is_left(store, found.session_id, post.id):
-        if await store.owner(found.session_id) is None:
-            if go_on is None:
-                return None  # it is kept; whoever drives the session next takes it
-            came = await go_on(OwnCredentials(held))
+    with patient(tell) as looks:
+        while await _is_left(store, found.session_id, post.id):
+            owner = await store.owner(found.session_id)
+            if owner is None:
+                break
+            looks(owner)
+            await store.watch(found.session_id, (await store.read(found.session_id)).head, _WATCH_MS)
+        else:
             await _must_count(store, found, post.id)
-            return came
-        await store.watch(found.session_id, (await store.read(found.session_id)).head, _WATCH_MS)
+            return None
+    if go_on is None:
+        return None  # it is kept; whoever drives the session next takes it
+    came = await go_on(OwnCredentials(held))
     await _must_count(store, found, post.id)
-    return None
+    return came
 
 
-def _way_to_others(found: Waiting) -> Any:
+def _way_to_others(store: LogStore, found: Waiting) -> Any:
     try:
-        return keyring_or_say()
+        return way_of_secrets(store)
     except ConfigurationError as error:
         raise ConfigurationError(
             f"{found.wait.id} asks for a secret, which can be handed to who drives {found.session_id} through the keyring alone,"

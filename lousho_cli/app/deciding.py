@@ -20,16 +20,18 @@ from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
-from lousho_cli.app.resuming import Ahead, check_of, say_ahead_of
+from lousho_cli.app.results import ResumeCheck
+from lousho_cli.app.resuming import Ahead, ResumeOrder, check_of, resume, say_ahead_of
 from lousho_cli.app.run_ends import done_of, next_command
 from lousho_cli.app.secrets import MASK
+from lousho_cli.app.unfinished import lead_of
 from lousho_cli.app.wiring import checkpoints_of, open_store
 from lousho_cli.core.answering import answer_records, expired, refusal
 from lousho_cli.core.fold import fold
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.plain import json_text
-from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SessionBusyError
+from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SDKError, SessionBusyError
 from lousho_cli.executor.approvals import check_decision, decision_from, record_decision
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
@@ -92,8 +94,25 @@ async def carry_out(order: DecisionOrder, listener: Listener, tell: Tell, ahead:
     if refusal(loaded.session, decision, SYSTEM_CLOCK.now()) == "invalid_answer":
         raise refused_answer(found, "invalid_answer")
     driven = await store.owner(found.session_id) is not None
+    lead = await lead_of(store, found.head) if not driven and order.choice.agent is None else None
+    if lead is not None and order.resume:
+        return await _for_lead(order, lead, listener, tell, ahead)
     async with _preparing(loaded, order, driven) as prepared:
-        return await _carried_out(order, store, found, loaded, decision, prepared, listener, tell, ahead)
+        # Whoever drives it already goes on with what runs; that is not begun again.
+        return await _carried_out(order, store, found, loaded, decision, prepared, listener, tell, _silent if driven else ahead)
+
+
+async def _for_lead(order: DecisionOrder, lead: str, listener: Listener, tell: Tell, ahead: Ahead) -> Decided:
+    """Decides what a background agent waits for, and goes on with its lead, whose work it is."""
+    decided = await carry_out(msgspec.structs.replace(order, resume=False), listener, lambda text: None, ahead)
+    try:
+        ran = await resume(ResumeOrder(lead, None, order.flags, order.choice), listener, tell, ahead)
+    except SDKError as error:
+        tell(f"the decision is kept; {decided.ran.done.session} goes on with it once its lead {lead} is taken up")
+        if not isinstance(error, SessionBusyError) or isinstance(error, OwnershipLostError):
+            raise
+        return decided
+    return msgspec.structs.replace(decided, ran=ran, went_on=True) if isinstance(ran, Ran) else decided
 
 
 async def _carried_out(
@@ -114,15 +133,19 @@ async def _carried_out(
             tell(warning)
         say_ahead_of(check_of(_as_decided(loaded, decision), prepared), ahead)
     if found.wait.kind == "secret" and found.wait.step is None and decision.approved:
-        decision, prepared = await keep_secret(decision, order.note or "", prepared, goes_on=order.resume)
+        decision, prepared = await keep_secret(store, decision, order.note or "", prepared, goes_on=order.resume)
     job = None
     if order.resume and prepared is not None:
         job = Job(store, found.session_id, prepared, order.flags, listener, tell, order.choice)
     if found.wait.step is not None:
-        ran = await _answer_code(store, found, decision, job)
+        ran = await _answer_code(store, found, decision, job, tell)
     else:
-        ran = await _decide(store, found.session_id, decision, job, prepared.facts.tools if prepared else None)
+        ran = await _decide(store, found.session_id, decision, job, prepared.facts.tools if prepared else None, tell)
     return Decided(ran or await _as_it_stands(store, found.session_id, order), ran is not None, decision.id)
+
+
+def _silent(_check: ResumeCheck) -> None:
+    """Says nothing of what is going to happen."""
 
 
 def _as_decided(loaded: Loaded, decision: ApprovalDecision) -> Loaded:
@@ -185,7 +208,7 @@ def _decision(order: DecisionOrder, found: Waiting) -> ApprovalDecision:
     return decision_from(said)  # what was typed may hold bytes that are no text
 
 
-async def _decide(store: LogStore, session_id: str, decision: ApprovalDecision, job: Job | None, tools: Any) -> Ran | None:
+async def _decide(store: LogStore, session_id: str, decision: ApprovalDecision, job: Job | None, tools: Any, tell: Tell) -> Ran | None:
     """Decides, and drives ``job`` where there is one and nobody else goes on; None where nothing was driven here."""
     post_id, counts = "", False
     while True:
@@ -198,7 +221,7 @@ async def _decide(store: LogStore, session_id: str, decision: ApprovalDecision, 
             raise
         except SessionBusyError:
             post_id = post_id or SYSTEM_CLOCK.new_id()
-            who = "us" if counts else await leave(store, session_id, decision, post_id)
+            who = "us" if counts else await leave(store, session_id, decision, post_id, tell)
         except NotFoundError as error:
             who = await decided_by(store, session_id, decision.id, post_id)
             if who != "us":
@@ -211,16 +234,16 @@ async def _decide(store: LogStore, session_id: str, decision: ApprovalDecision, 
             raise _decided_by_another(decision.id)
 
 
-async def _answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, job: Job | None) -> Ran | None:
+async def _answer_code(store: LogStore, found: Waiting, decision: ApprovalDecision, job: Job | None, tell: Tell) -> Ran | None:
     """The same for what running code asks. A secret reaches it through the credentials of whoever drives the session."""
     if job is None:
-        return await answer_code(store, found, decision, None)
+        return await answer_code(store, found, decision, None, tell)
 
     async def here(credentials: OwnCredentials) -> Ran:
         ready = msgspec.structs.replace(job.prepared, settings={**job.prepared.settings, "credentials": credentials})
         return await drive(msgspec.structs.replace(job, prepared=ready), HostSession.resume)
 
-    return await answer_code(store, found, decision, here)
+    return await answer_code(store, found, decision, here, tell)
 
 
 async def _goes_on_elsewhere(store: LogStore, session_id: str) -> bool:
@@ -244,6 +267,10 @@ def _decided_by_another(approval_id: str) -> NotFoundError:
 
 async def _as_it_stands(store: LogStore, session_id: str, order: DecisionOrder) -> Ran:
     done = done_of(result_of(session_id, await read_session(store, session_id)))
+    head = await store.head(session_id)
+    lead = await lead_of(store, head) if head is not None else None
+    if lead is not None:
+        return Ran(done, f"lousho resume {lead}{suffix_of(order.choice)}")
     if await store.owner(session_id) is not None:
         where = f" --store {order.choice.store}" if order.choice.store else ""
         return Ran(done, f"lousho follow {session_id}{where}")

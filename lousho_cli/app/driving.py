@@ -24,10 +24,10 @@ from lousho_cli.app.loading import Loaded
 from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
 from lousho_cli.app.results import PendingItem, RunDone
-from lousho_cli.app.run_ends import done_of, failed_as_said, next_command
+from lousho_cli.app.run_ends import decides, done_of, failed_as_said, next_command
 from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
-from lousho_cli.app.unfinished import agents_left
+from lousho_cli.app.unfinished import agents_left, lead_of, waiting_agent
 from lousho_cli.app.wiring import locate_store
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import Event
@@ -172,7 +172,7 @@ async def _on_host(job: Job, signal: AbortSignal) -> AsyncIterator[HostSession]:
     The session keeps the harness it has: whoever said or stored which agent is its own has decided that.
     """
     observer = Observer(job.listener, lambda _end: None)  # how it ends is told by us, and not by the host's own warnings
-    host = create_harness_host({"log": job.store}, observer=observer, credentials=job.prepared.settings["credentials"])
+    host = create_harness_host({"log": job.store}, observer=observer, credentials=job.prepared.settings["credentials"].beside(job.store))
     leaving: list[asyncio.Future[None]] = []
     forget = signal.on_abort(lambda: leaving.append(asyncio.ensure_future(host.close(recoverable=signal.recoverable))))
     try:
@@ -237,7 +237,10 @@ async def _with_approvals(job: Job, start: Start, session: HostSession, signal: 
         waits = await waiting_item(job.store, job.session_id)
         if waits is None or waits.kind != "tool":
             break
-        result = await approved(result.approval_id)
+        try:
+            result = await approved(result.approval_id)
+        except AbortedError:  # a signal was quicker: it still waits
+            break
     return result
 
 
@@ -247,16 +250,26 @@ async def ran_of(job: Job, result: RunResult, failure: Exception | None, caught:
     done = done_of(result, failure)
     if done.outcome == "failed" and failure is None:
         done = failed_as_said(done, await read_session(job.store, job.session_id))
-    left = await agents_left(job.store, job.session_id)
+    left = bool(await agents_left(job.store, job.session_id))
     return Ran(
         done=done,
-        next=following(job, next_command(done, waits, left=left), finished=done.status == "finished" and not left),
+        next=await _next(job, done, waits, left=left),
         failure=failure,
         interrupted=caught.interrupted,
         stopped=caught.stopped and ((done.status == "in-progress" and done.outcome is None) or left),
         warnings=_notified(job, done, waits),
         waits=waits,
     )
+
+
+async def _next(job: Job, done: RunDone, waits: PendingItem | None, *, left: bool) -> str:
+    """The command that goes on from here; where only a background agent waits for a person, the one that decides that."""
+    agent = await waiting_agent(job.store, job.session_id) if waits is None and not left else None
+    asked = pending_item(agent) if agent is not None else None
+    if asked is not None:
+        job.tell(f"its background agent {asked.session} waits for a person")
+        return following(job, decides(asked))
+    return following(job, next_command(done, waits, left=left), finished=done.status == "finished" and not left)
 
 
 async def waiting_item(store: LogStore, session_id: str) -> PendingItem | None:
@@ -289,10 +302,14 @@ async def agent_file_of(store: LogStore, session_id: str, session: Session, choi
     try:
         return find_agent(session_id, session.agent, session.path, choice)
     except ConfigurationError as error:
-        owner = await store.owner(session_id) if error.code == AGENT_NOT_FOUND else None
-        if owner is None:
+        if error.code != AGENT_NOT_FOUND:
             raise
-        raise SessionBusyError(session_id, owner.describe()) from error
+        owner, head = await store.owner(session_id), await store.head(session_id)
+        if owner is not None:
+            raise SessionBusyError(session_id, owner.describe()) from error
+        if head is not None and head.lead is not None:
+            error.hint = f"It is a background agent and goes on with its lead: lousho resume {await lead_of(store, head) or head.lead}"
+        raise
 
 
 async def tell_of_used_up(job: Job, session: Session) -> None:

@@ -26,7 +26,7 @@ class OwnAgents:
 
     def __init__(self, store: LogStore, flags: RunFlags, choice: AgentChoice, on_turn_end: Callable[[TurnEnd], None]) -> None:
         self._store, self._flags, self._choice = store, flags, choice
-        self._host = create_harness_host({"log": store}, observer=Observer(None, on_turn_end), credentials=OwnCredentials())
+        self._host = create_harness_host({"log": store}, observer=Observer(None, on_turn_end), credentials=OwnCredentials(store=store))
 
     async def pending(self) -> AsyncIterator[Head]:
         """The sessions with work that nobody drives, longest untouched first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -30,8 +30,13 @@ async def list_pending(store: LogStore | None) -> Pending:
     if store is None:
         return Pending()
     found = await store.heads()
-    items = [item for head in found.heads for item in (*asked_items(head), pending_item(head)) if item is not None]
-    return Pending(tuple(sorted(items, key=lambda item: (item.created_at, item.id))), found.damaged)
+    return Pending(pending_of(found.heads), found.damaged)
+
+
+def pending_of(heads: Iterable[Head]) -> tuple[PendingItem, ...]:
+    """What these sessions wait for, oldest first."""
+    items = [item for head in heads for item in (*asked_items(head), pending_item(head)) if item is not None]
+    return tuple(sorted(items, key=lambda item: (item.created_at, item.id)))
 
 
 class Waiting(msgspec.Struct, frozen=True):

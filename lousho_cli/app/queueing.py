@@ -51,7 +51,7 @@ async def _follow(job: Job, follower: InputFollower, signal: AbortSignal) -> boo
     try:
         while not await follower.advance() and not signal.aborted:
             if await job.store.owner(job.session_id) is None:
-                return await follower.advance()  # what its owner wrote before it left
+                return await follower.advance() or signal.aborted  # what its owner wrote before it left
             news = asyncio.ensure_future(follower.wait())
             await asyncio.wait({news, leave}, return_when=asyncio.FIRST_COMPLETED)
             news.cancel()

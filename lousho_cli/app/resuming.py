@@ -91,8 +91,9 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
     async with preparing(file, order.flags, loaded.session) as prepared:
         for warning in prepared.warnings:
             tell(warning)
-        found = check_of(loaded, prepared)
-        say_ahead_of(found, ahead)
+        found = await with_agents(store, check_of(loaded, prepared))
+        if await store.owner(session_id) is None:  # else it is refused as busy
+            say_ahead_of(found, ahead)
         job = Job(store, session_id, prepared, order.flags, listener, tell, order.choice)
         if found.verdict not in _REFUSED:
             await tell_of_used_up(job, loaded.session)
@@ -100,8 +101,8 @@ async def resume(order: ResumeOrder, listener: Listener, tell: Tell, ahead: Ahea
 
 
 def say_ahead_of(found: ResumeCheck, ahead: Ahead) -> None:
-    """Tells what is going to happen, unless it is going to be refused."""
-    if found.verdict not in _REFUSED:
+    """Tells what is going to happen, unless it is going to be refused, or waits for a person first."""
+    if found.verdict not in _REFUSED and found.approval_id is None:
         ahead(found)
 
 
@@ -136,7 +137,7 @@ async def _check(store: LogStore, session_id: str, order: ResumeOrder) -> Resume
     owner = await store.owner(session_id)
     file = await agent_file_of(store, session_id, loaded.session, order.choice)
     async with preparing(file, order.flags, loaded.session) as prepared:
-        found = check_of(loaded, prepared)
+        found = await with_agents(store, check_of(loaded, prepared))
     return msgspec.structs.replace(found, driven_by=owner.describe() if owner is not None else None)
 
 
@@ -179,6 +180,12 @@ def check_of(loaded: Loaded, prepared: Prepared) -> ResumeCheck:
         missing_tools=found.missing,
         nothing_pending=found.verdict == "nothing-pending",
     )
+
+
+async def with_agents(store: LogStore, found: ResumeCheck) -> ResumeCheck:
+    """The same with the background agents that go on with the session."""
+    left = await agents_left(store, found.session)
+    return msgspec.structs.replace(found, background=left, nothing_pending=found.nothing_pending and not left)
 
 
 def _first_request(session: Session, found: Outlook) -> int | None:

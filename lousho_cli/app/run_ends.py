@@ -55,9 +55,13 @@ def _failure(error: Exception) -> RunFailure:
 def next_command(done: RunDone, waits: PendingItem | None = None, *, left: bool = False) -> str:
     """The command that goes on from here. ``left``: a background agent did not end."""
     if done.approval_id is not None:
-        verb = "approve" if waits is None or waits.kind in ("tool", "sign-in") else "answer"
-        return f"lousho {verb} {done.approval_id}"
+        return decides(waits) if waits is not None else f"lousho approve {done.approval_id}"
     return f'lousho resume {done.session} "…"' if done.status == "finished" and not left else f"lousho resume {done.session}"
+
+
+def decides(waits: PendingItem) -> str:
+    """The command that decides what waits for a person."""
+    return f"lousho {'approve' if waits.kind in ('tool', 'sign-in') else 'answer'} {waits.id}"
 
 
 def item_of_session(session_id: str, session: Session) -> PendingItem | None:

@@ -51,7 +51,7 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
     Raises:
         ConfigurationError: no such agent, an agent file that is not valid, no input.
         NotFoundError: ``last``, and there is no session.
-        SessionAwaitingApprovalError, SessionBusyError, AgentDriftError, StorageError: see ``AgentExecutor``.
+        SessionAwaitingApprovalError, SessionBusyError, AgentDriftError, StorageError: see ``HostSession.execute``.
     """
     reading = open_store(order.store, create=False)
     session_id = await _named(order, reading)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
 
 from lousho_cli.executor.abort import AbortController
 
@@ -32,6 +34,43 @@ class Caught:
     @property
     def interrupted(self) -> bool:
         return self.signal == signal.SIGINT
+
+
+class Switch:
+    """Stops a run from another thread: for who drives it where no signal comes."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._wanted = False
+        self._attached: tuple[asyncio.AbstractEventLoop, Callable[[], None]] | None = None
+
+    def stop(self) -> None:
+        """As SIGTERM: a stop that the next resume goes on from. A run that begins later is stopped at once."""
+        with self._lock:
+            if not self._wanted and self._attached is not None:
+                self._call()
+            self._wanted = True
+
+    @property
+    def attached(self) -> bool:
+        """Whether a run is watched now."""
+        return self._attached is not None
+
+    def _call(self) -> None:
+        assert self._attached is not None, "only asked where a run is watched"
+        loop, stop = self._attached
+        loop.call_soon_threadsafe(stop)
+
+    def attach(self, stop: Callable[[], None] | None) -> None:
+        """Begins to speak to the run that is watched here, by what stops it; None ends it."""
+        with self._lock:
+            self._attached = (asyncio.get_running_loop(), stop) if stop is not None else None
+            if self._wanted and self._attached is not None:
+                self._call()
+
+
+SWITCH: ContextVar[Switch | None] = ContextVar("lousho_switch", default=None)
+"""What else stops the runs of this context."""
 
 
 @contextmanager
@@ -84,6 +123,25 @@ def watching(
         signal.SIGTERM: lambda: stop(signal.SIGTERM),
         signal.SIGHUP: lambda: stop(signal.SIGHUP),
     }
+    with _attached(SWITCH.get(), handlers[signal.SIGTERM]), _signalled(handlers):
+        yield caught
+
+
+@contextmanager
+def _attached(switch: Switch | None, stop: Callable[[], None]) -> Iterator[None]:
+    if switch is None:
+        yield
+        return
+    switch.attach(stop)
+    try:
+        yield
+    finally:
+        switch.attach(None)
+
+
+@contextmanager
+def _signalled(handlers: Mapping[int, Callable[[], None]]) -> Iterator[None]:
+    """Has signals handled while the block runs, except those that were ignored before."""
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in handlers}
     added: list[int] = []
@@ -91,7 +149,7 @@ def watching(
         for number, handler in handlers.items():
             if before[number] is not signal.SIG_IGN and _add(loop, number, handler):
                 added.append(number)
-        yield caught
+        yield
     finally:
         for number in added:
             loop.remove_signal_handler(number)

@@ -8,7 +8,7 @@ from lousho_cli.app.agents import find_agent
 from lousho_cli.app.driving import Job, Ran, Running, Tell, drive_until, following, require_writable, waiting_item
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import preparing
-from lousho_cli.app.resuming import Ahead, Failed, ResumeOrder, check_of, say_ahead_of
+from lousho_cli.app.resuming import Ahead, Failed, ResumeOrder, check_of, say_ahead_of, with_agents
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.unfinished import agents_left, to_go_on
 from lousho_cli.app.wiring import open_store
@@ -63,7 +63,7 @@ class _Sweep:
             async with preparing(file, self._order.flags, loaded.session) as prepared:
                 for warning in prepared.warnings:
                     self._tell(warning)
-                say_ahead_of(check_of(loaded, prepared), self._ahead)
+                say_ahead_of(await with_agents(self._store, check_of(loaded, prepared)), self._ahead)
                 order = self._order
                 job = self._job = Job(self._store, head.id, prepared, order.flags, self._tools, self._tell, order.choice)
                 return await drive_until(job, partial(_taken_up, job), signal, caught)

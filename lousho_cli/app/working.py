@@ -194,10 +194,10 @@ class Worker:
             self._driven.pop(head.id, None)
             self._running.pop(head.id, None)
 
-    def _take(self, session_id: str) -> None:
+    def _take(self, session_id: str, agent: str | None = None) -> None:
         if session_id not in self._begun:
             self._begun.add(session_id)
-            self._tell("taken", session_id)
+            self._tell("taken", session_id, agent=agent)
 
     async def _given_back(self, head: Head) -> None:
         now = await self._store.head(head.id)
@@ -205,7 +205,7 @@ class Worker:
 
     def _turn_ended(self, end: TurnEnd) -> None:
         session, name = end.session, end.thread_id
-        self._take(name)
+        self._take(name, session.agent)
         if isinstance(end.failure, _LOST) or (end.failure is not None and session.outcome is None):
             self._leave(name, session.agent, end.failure)
             return
@@ -220,7 +220,7 @@ class Worker:
             kind = "failed"
         self._count(kind, done)
         self._named.pop(name, None)
-        self._tell(kind, name, input_id=session.run.input_id, done=done, waits=waits, error=done.error)
+        self._tell(kind, name, agent=session.agent, input_id=session.run.input_id, done=done, waits=waits, error=done.error)
         self._notify(name, waits, done)
 
     def _count(self, kind: str, done: RunDone) -> None:

@@ -46,6 +46,13 @@ def answer_records(session: Session, decision: ApprovalDecision, now: str, *, ta
     return (answered, r.Mark(session.step))
 
 
+def only_decided(session: Session) -> bool:
+    """Whether a person decided on a call for which the run had stopped, and that has not begun since: nobody was in the middle of it."""
+    began = session.turn.started if session.turn is not None else {}
+    decided = any(call.id in session.decisions and call.id not in began for call in session.pending)
+    return decided or any(only_decided(child) for child in session.children.values())
+
+
 def _answer_to(wait: PendingApproval, decision: ApprovalDecision, now: str) -> r.AskAnswered:
     """What is recorded of an answer to running code; of a secret, only that it came."""
     late = expired(wait, now)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 _NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 # An address may stand in JSON: a quote or a backslash ends it.
-_URL_USER = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"'\\]{0,200}):(?P<password>[^\s/@\"'\\]+)@", re.IGNORECASE)
+_URL_USER = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"'\\]{0,200}):(?P<password>[^\s/\"'\\]+)@", re.IGNORECASE)
 _URL_QUERY = re.compile(
-    r"(?P<before>[?&][^\s=&#\"'\\]{0,30}?(?:key|token|secret|password|passwd|signature|sig|auth)[^\s=&#\"'\\]{0,30}=)[^\s&#\"'<>\\]+",
+    r"(?P<before>[?&][^\s=&#\"'\\]{0,30}?(?:key|token|secret|password|passwd|signature|sig|auth|listen)[^\s=&#\"'\\]{0,30}=)[^\s&#\"'<>\\]+",
     re.IGNORECASE,
 )
 

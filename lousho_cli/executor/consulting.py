@@ -55,12 +55,12 @@ async def _hooked(agent: RunAgent, effect: ConsultTool, asked: HookCall) -> tupl
     args: Any = effect.args
     for name, hook in agent.hooks.pre_tool:
         args = _own_copy(args)
-        answer = said(name, await ask(name, hook, _with(asked, args)), "deny", "result", "input")
+        answer = said(name, await ask(name, hook, _with(asked, args)), "deny", "result", "error", "input")
         if answer is not None and answer[0] == "deny":
             return Consulted(settled=hook_denied(call, name, text_of(answer[1])))
-        if answer is not None and answer[0] == "result":
+        if answer is not None and answer[0] != "input":
             content, altered = json_text(answer[1])
-            return Consulted(settled=Settle(content, is_error=False, replaced_by=name, altered=altered))
+            return Consulted(settled=Settle(content, is_error=answer[0] == "error", replaced_by=name, altered=altered))
         args = args if answer is None else answer[1]
         if json_text(args)[0] == as_text:
             continue

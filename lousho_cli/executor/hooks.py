@@ -1,7 +1,8 @@
 """Hooks: a caller's own functions around tools, model calls and the end of a run.
 
     pre_tool(call)             before a call may run, and again when an approved one goes on (``call.resumed``):
-                               None, {"deny": reason}, {"result": value} or {"input": arguments}
+                               None, {"deny": reason}, {"result": value}, {"error": value}, which the model reads as the result
+                               of a call that failed, or {"input": arguments}
     post_tool(result)          behind a success, an error and a pause: None or {"result": value}, what the model sees instead
     before_model(request)      None, or the ``ModelRequest`` to send instead; it never enters the transcript
     after_model(request, answer)   None, or the ``Answer`` to record instead; pieces of it were told as they came, and are recorded nowhere

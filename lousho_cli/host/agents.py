@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.core.answering import only_decided
 from lousho_cli.core.background import Start, Starts, agent_session_id, end_of, harness_of_agent, stopped, too_many
 from lousho_cli.core.entering import InputBody
 from lousho_cli.core.pending import to_look_after
@@ -193,8 +194,8 @@ def _harness(lead: Thread, agent: AgentState) -> Harness | None:
 
 
 def _not_again(info: RecoverInfo) -> Recovery:
-    """What becomes of an agent that is not to run again; one that never ran does for the first time."""
-    return stopped(info.decision) if info.input.attempt else info.decision
+    """What becomes of an agent that is not to run again; one that never ran does for the first time, one that stood still goes on."""
+    return stopped(info.decision) if info.input.attempt and not only_decided(info.session.state) else info.decision
 
 
 async def any_to_look_after(store: LogStore, head: Head, now: str, heads: Mapping[str, Head] | None = None) -> bool:

@@ -155,21 +155,21 @@ class HarnessHost:
 
     async def _thread(self, harness: Harness, thread_id: str, tenant_id: str | None, *, recover: bool) -> Thread:
         """A thread with one more handle on it, from before anything is waited for: a sweep that ends meanwhile does not close it."""
-        known = self._threads.get(thread_id)
-        if known is not None:
-            _same(known.harness.name, known.tenant, harness, tenant_id, thread_id)
-            known.handles += 1
-            return known
-        head = await self._terms.store.head(thread_id)
-        if head is not None:
-            _same(head.harness or head.agent or harness.name, head.tenant, harness, tenant_id, thread_id)
-        self._must_be_open()  # it may have been closed meanwhile: what is opened now would never be closed
+        known, head = self._threads.get(thread_id), None
+        if known is None:
+            head = await self._terms.store.head(thread_id)
+            if head is not None:
+                _same(head.harness or head.agent or harness.name, head.tenant, harness, tenant_id, thread_id)
+            self._must_be_open()  # it may have been closed meanwhile: what is opened now would never be closed
         thread = self._threads.setdefault(thread_id, Thread(self._terms, harness, thread_id, tenant_id, self._company))
         _same(thread.harness.name, thread.tenant, harness, tenant_id, thread_id)  # somebody else may have opened it meanwhile
         thread.handles += 1
         try:
             if recover:
-                await self._recovered(thread)
+                if not thread.busy:  # else it is in good hands
+                    await self._recovered(thread)
+            elif head is not None:
+                thread.wakes_later(head)
         except BaseException:  # whoever waited for it is gone
             self._let_go(thread)
             raise

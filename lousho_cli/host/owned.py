@@ -46,6 +46,11 @@ class Owned:
         self._controller: AbortController | None = None
         self._stopped: bool | None = None
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a turn runs, or one is to begin; else the log is about to be given back."""
+        return self._controller is not None or self.beginnings.more
+
     def abort(self) -> None:
         """Stops the turn that runs, for good."""
         if self._controller is not None:

@@ -174,10 +174,20 @@ class Thread:
             AbortedError: this host is closed.
             SDKError: it may not begin, as ``AgentExecutor.execute`` says; nothing was written.
         """
+        while (owned := await self._begun(order)) is None:
+            await self.idle()
+        await self.idle()
+        assert owned.end is not None, "what began came to rest"
+        return owned.end
+
+    async def _begun(self, order: Order) -> Owned | None:
+        """``order``, begun; None while this host is only about to give the thread back."""
         async with self._gate:
             self._must_be_open()
             if self._owned is not None:
-                raise SessionBusyError(self.id, self._terms.name)
+                if self._owned.at_work or self.intake.commands.running:
+                    raise SessionBusyError(self.id, self._terms.name)
+                return None
             owned = await self._claimed(own=order.asks)
             try:
                 await owned.inbox.take_first()
@@ -187,9 +197,7 @@ class Thread:
                 await (owned.log.abandon() if isinstance(error, LOST) else owned.log.close())
                 raise
             self._begin(owned, begins)
-        await self.idle()
-        assert owned.end is not None, "what began came to rest"
-        return owned.end
+        return owned
 
     async def go_on(self) -> bool:
         """Takes the thread up where nobody drives it; True when this host drives it now."""
@@ -215,6 +223,11 @@ class Thread:
             if head is not None and head.wake is not None:
                 self.alarm.set(head.wake)
             return (wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
+
+    def wakes_later(self, head: Head) -> None:
+        """Takes the thread up when the time comes that its head says; one that has come is left to who takes it up anyway."""
+        if head.wake is not None and head.wake > self._terms.clock.now():
+            self.alarm.set(head.wake)
 
     def _woken(self) -> None:
         self._look(self.recover)

@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pg_server
+import psycopg
 import pytest
 
 TOOLS = '''
@@ -55,11 +57,29 @@ def test_an_ask_is_pending_and_an_answer_in_another_terminal_reaches_the_run(pro
     assert (wrong.code, "does not fit" in wrong.err) == (2, True)
     answered = project.lousho("answer", item["id"], "3")
     assert (answered.code, answered.out) == (0, f"answered {item['id']}\n")
+    assert "will run" not in answered.err, "the call runs, and is not begun again"
     out, err = running.communicate(timeout=20)
     assert f"paint asks: How many?; from another terminal: lousho answer {item['id']}" in err
     assert (running.returncode, json.loads(out)["data"]["text"], (folder / "seen").read_text()) == (0, "Done.", "3")
     again = project.lousho("answer", item["id"], "4")
     assert (again.code, "already decided" in again.err) == (3, True)
+
+
+def test_who_stops_waiting_for_an_owner_that_stands_still_is_told_that_the_answer_counts(
+    project: Any, painter: Any, spawn: Any, folder: Path
+) -> None:
+    painter('"colour", "Which colour?"')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    item = asked(project)
+    running.send_signal(signal.SIGSTOP)
+    answering = spawn("answer", item["id"], "red")
+    project.until(lambda: any((folder / ".lousho/sessions/s/inbox").glob("*.json")))
+    answering.send_signal(signal.SIGINT)
+    _, err = answering.communicate(timeout=20)
+    running.send_signal(signal.SIGCONT)
+    running.communicate(timeout=20)
+    assert (answering.returncode, "the decision is kept" in err) == (130, True), err
+    assert (running.returncode, (folder / "seen").read_text()) == (0, "red")
 
 
 def test_where_nobody_drives_it_the_answer_goes_on_with_the_run(project: Any, painter: Any, spawn: Any, folder: Path) -> None:
@@ -197,3 +217,26 @@ def test_ds_146_with_a_keyring_a_secret_reaches_the_process_that_asked(
     assert (out, (folder / "seen").read_text()) == ("Done.\n", "hunter2")
     kept = b"".join(file.read_bytes() for file in (folder / ".lousho").rglob("*") if file.is_file())
     assert "hunter2" not in typed.said + out + err + kept.decode() + (folder / "keyring.json").read_text()
+
+
+def test_sessions_that_are_shared_hand_a_secret_over_without_a_keyring(
+    project: Any, painter: Any, spawn: Any, terminal: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = pg_server.place_url(tmp_path)
+    monkeypatch.setenv("LOUSHO_STORE", url)
+    painter('"password", "Your password?", secret=True')
+    running = spawn("run", "agent.yaml", "Go", "-s", "s")
+    typed = terminal("answer", asked(project)["id"])
+    typed.until("Your password?")
+    typed.type("hunter2\n")
+    assert typed.ended() == 0
+    out, err = running.communicate(timeout=20)
+    assert (out, (folder / "seen").read_text()) == ("Done.\n", "hunter2")
+    shown = project.lousho("show", "s", "--json")
+    assert "hunter2" not in typed.said + out + err + shown.out
+    place, _, schema = url.partition("?schema=")
+    with psycopg.connect(place) as connection:
+        for table in ("records", "posts", "credentials"):
+            rows = connection.execute(f"SELECT t::text FROM {schema}.{table} t").fetchall()
+            assert "hunter2" not in str(rows), table
+            assert bool(rows) is (table == "records")

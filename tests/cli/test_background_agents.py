@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
+
+from lousho_cli.stores.file.store import FileStore
 
 SCOUT = "name: scout\nprompt: You dig.\nprovider: {type: scripted, turns: [Gold.]}\n"
 LEAD = """
@@ -70,3 +74,114 @@ def test_an_agent_that_waits_keeps_its_lead_and_can_not_be_deleted_alone(lead: A
     assert {path.name for path in sessions.iterdir()} == {"s", agent}
     assert lead.lousho("delete", "s", "--yes", "--force").code == 0
     assert list(sessions.iterdir()) == []
+
+
+WAITS = """name: scout
+prompt: You dig.
+provider: {type: scripted, turns: [{tool_calls: [{name: dig, id: d, args: {}}]}, Gold.]}
+tools: [{name: dig, command: [sh, -c, "echo dug >> count; echo 1"], needs_approval: true}]
+"""
+
+
+def test_approving_what_a_background_agent_waits_for_goes_on_with_its_lead(lead: Any) -> None:
+    (lead.folder / "scout.yaml").write_text(WAITS)
+    ran = lead.lousho("run", "lead.yaml", "Go", "-s", "s")
+    (waits,) = lead.lousho("pending", "--json").data
+    assert (ran.code, ran.err.strip().splitlines()[-1]) == (0, f"lousho approve {waits['id']}"), ran
+    assert f"its background agent {waits['session']} waits for a person" in ran.err
+    decided = lead.lousho("approve", waits["id"])
+    assert (decided.code, decided.out.strip()) == (0, "I heard."), decided
+    assert (lead.folder / "count").read_text() == "dug\n"
+    assert lead.messages("s")[-1]["content"] == "I heard."
+
+
+def test_rejecting_it_goes_on_with_the_lead_too(lead: Any) -> None:
+    (lead.folder / "scout.yaml").write_text(WAITS)
+    lead.lousho("run", "lead.yaml", "Go", "-s", "s")
+    decided = lead.lousho("reject", lead.lousho("pending", "--json").data[0]["id"], "--json")
+    assert (decided.code, decided.data["session"], decided.data["text"]) == (0, "s", "I heard."), decided
+    assert not (lead.folder / "count").exists()
+
+
+STOPPED = """name: scout
+prompt: You dig.
+provider: {type: scripted, turns: [{tool_calls: [{name: dig, id: d, args: {}}]}, Gold.]}
+tools: [{python: "dig.py:dig"}]
+"""
+DIG = """
+import asyncio, os, signal
+from pathlib import Path
+
+async def dig() -> str:
+    if not Path("count").exists():
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(100):
+            await asyncio.sleep(0)
+    with open("count", "a") as file:
+        file.write("dug\\n")
+    return "gold"
+"""
+
+
+@pytest.fixture
+def left(lead: Any) -> Any:
+    """A lead that has ended, and whose agent was stopped for a deploy in the middle of a call."""
+    (lead.folder / "scout.yaml").write_text(STOPPED)
+    (lead.folder / "dig.py").write_text(DIG)
+    (lead.folder / "lead.yaml").write_text(LEAD.replace("resume_background_agents: false", "resume_background_agents: true"))
+    ran = lead.lousho("run", "lead.yaml", "Go", "-s", "s")
+    assert (ran.code, ran.out.strip(), ran.err.strip().splitlines()[-1]) == (143, "They dig.", "lousho resume s"), ran
+    return lead
+
+
+@pytest.mark.parametrize("how", [["s"], [], ["--all"]], ids=["named", "alone", "all"])
+def test_a_background_agent_that_was_left_goes_on_with_its_lead(left: Any, how: list[str]) -> None:
+    (agent,) = [path.name for path in (left.folder / ".lousho" / "sessions").iterdir() if path.name != "s"]
+    found = left.lousho("resume", *how, "--check")
+    assert (found.code, "nothing is pending" in found.out, agent in found.out) == (0, False, True), found
+    resumed = left.lousho("resume", *how)
+    assert (resumed.code, f"goes on in the background: {agent}" in resumed.err) == (0, True), resumed
+    assert left.messages("s")[-1]["content"] == "I heard."
+    assert (left.folder / "count").read_text() == "dug\n"
+    assert "I heard." in resumed.out or how == ["--all"]
+    assert "nothing is pending" in left.lousho("resume", *how).out
+
+
+def test_continue_means_the_last_session_and_not_an_agent_of_one(left: Any) -> None:
+    said = left.lousho("run", "-c", "And now?")
+    assert (said.code, said.out.strip()) == (0, "I heard."), said
+    assert any(message["content"] == "And now?" for message in left.messages("s"))
+
+
+def test_a_worker_goes_on_with_a_background_agent_and_names_it(left: Any) -> None:
+    lines = [json.loads(line) for line in left.lousho("worker", "--once", "--json").out.splitlines()]
+    assert [(line["type"], line["agent"]) for line in lines] == [
+        ("taken", "lead"),
+        ("taken", "scout"),
+        ("settled", "scout"),
+        ("settled", "lead"),
+        ("given-back", "lead"),
+    ]
+
+
+def test_an_agent_named_itself_or_decided_for_later_says_how_its_lead_goes_on(lead: Any) -> None:
+    (lead.folder / "scout.yaml").write_text(WAITS)
+    lead.lousho("run", "lead.yaml", "Go", "-s", "s")
+    (waits,) = lead.lousho("pending", "--json").data
+    decided = lead.lousho("approve", waits["id"], "--no-resume")
+    assert (decided.code, decided.err.strip().splitlines()[-1]) == (0, "lousho resume s"), decided
+    named = lead.lousho("resume", waits["session"])
+    assert (named.code, "goes on with its lead: lousho resume s" in named.err) == (2, True), named
+    assert (lead.lousho("resume", "s").out.strip(), (lead.folder / "count").read_text()) == ("I heard.", "dug\n")
+
+
+def test_a_decision_for_an_agent_whose_lead_is_driven_is_kept(lead: Any) -> None:
+    (lead.folder / "scout.yaml").write_text(WAITS)
+    lead.lousho("run", "lead.yaml", "Go", "-s", "s")
+    (waits,) = lead.lousho("pending", "--json").data
+    store = FileStore(lead.folder / ".lousho")
+    claim = asyncio.run(store.claim("s", "elsewhere"))
+    decided = lead.lousho("approve", waits["id"])
+    assert (decided.code, "the decision is kept" in decided.err) == (0, True), decided
+    asyncio.run(store.release(claim))
+    assert (lead.lousho("resume", "s").out.strip(), (lead.folder / "count").read_text()) == ("I heard.", "dug\n")

@@ -13,12 +13,10 @@ def test_ds_175_quiet_leaves_the_answer_alone_and_the_exit_code_says_how_it_went
     assert (ran.code, ran.out, ran.err) == (0, "The answer.\n", "")
     project.write({"error": {"status": 400, "message": "bad"}})
     assert project.run("Go", "-q").code == 1
-    project.write(["a"], "done")
-    project.hold("a")
+    project.write(["a"], {"text": "Late.", "delay": 60})
     running = spawn("run", "agent.py", "Go", "-q", "-s", "s")
-    project.until_started("a")
+    project.until(lambda: project.counts == {"a": (1, 1)})  # so it asks the model again, or is about to
     running.send_signal(signal.SIGINT)
-    project.let_go("a")
     out, _ = running.communicate(timeout=20)
     assert (running.returncode, out) == (130, "")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lousho_cli.app.eval_files import load_evals
-from lousho_cli.app.eval_plans import EvalOptions, Planned
-from lousho_cli.app.eval_runner import EvalRunner
+from lousho_cli.app.evaluating.files import load_evals
+from lousho_cli.app.evaluating.plans import EvalOptions, Planned
+from lousho_cli.app.evaluating.runner import EvalRunner
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ImagePart, Message, ToolCall, user
 from lousho_cli.domain.usage import CallUsage
@@ -172,6 +172,10 @@ def test_several_inputs_equal_calls_and_errors_are_told_again(lousho: Any, store
     case = yaml.safe_load(Path("trip.eval.yaml").read_text())["cases"][0]
     assert case["input"] == ["Lisbon twice", "And again"]
     assert [one["result"] for one in case["tool_results"]] == [{"at": 1}, json.loads(failed), "rain"]
+    assert [one.get("is_error", False) for one in case["tool_results"]] == [False, True, False]
+    [cassette] = Path("__cassettes__").rglob("*.json")
+    told = [message for message in json.loads(cassette.read_text())["entries"][-1]["request"]["messages"] if message["role"] == "tool"]
+    assert [message.get("isError", False) for message in told] == [False, True, False]
     assert replay("trip.eval.yaml") == {"s": "passed replayed"}
 
 

@@ -351,7 +351,7 @@ def test_what_it_prints_fits_its_schema(lousho: Any, original: Path) -> None:
 
 def test_a_table_names_what_was_done_and_what_waits(lousho: Any, original: Path) -> None:
     ran = lousho("import", str(original))
-    assert ran.out.splitlines()[0].split() == ["SESSION", "RESULT", "CHECKPOINTS", "WAITS", "FOR", "FROM"]
+    assert ran.out.splitlines()[0].split() == ["SESSION", "RESULT", "MESSAGES", "CHECKPOINTS", "WAITS", "FOR", "FROM"]
     assert "imported 8 of 8 sessions" in ran.err
     assert "lousho pending" in ran.err
 

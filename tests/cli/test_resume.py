@@ -59,6 +59,7 @@ def test_case_002_after_ctrl_c_the_next_message_runs_nothing_again(project: Any,
     running = spawn("run", "agent.py", "Go", "-s", "s")
     project.until_started("b")
     running.send_signal(signal.SIGINT)
+    project.until(lambda: "stopping" in running.stderr.readline())
     project.let_go("b")
     _, err = running.communicate(timeout=20)
     assert running.returncode == 130
@@ -390,3 +391,18 @@ def test_what_a_program_drives_is_busy_and_its_agent_is_not_looked_for_in_vain(l
         assert (ran.code, "other-host" in ran.err) == (5, True)
     asyncio.run(owned.release(claim))
     assert "LOUSHO_AGENT_NOT_FOUND" in lousho("resume", "s").err
+
+
+def test_nothing_is_said_to_run_again_that_is_refused(project: Any, spawn: Any) -> None:
+    project.lousho("run", "booking", "-s", "b")
+    waits = project.lousho("resume", "b")
+    assert (waits.code, "will" in waits.err.split("error:")[0]) == (4, False), waits
+    project.write(["a"], "done")
+    project.hold("a")
+    running = spawn("run", "agent.py", "Go", "-s", "s")
+    project.until_started("a")
+    busy = project.lousho("resume", "s")
+    assert (busy.code, "will run" in busy.err) == (5, False), busy
+    project.let_go("a")
+    running.communicate(timeout=20)
+    assert running.returncode == 0

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pg_server
 import pytest
 
 from lousho_cli import (
@@ -16,6 +17,7 @@ from lousho_cli import (
     KVStore,
     LocalStorageApprovalStore,
     LocalStorageCheckpointStore,
+    PostgresStore,
     SqliteStore,
     create_agent,
     memory_store,
@@ -68,6 +70,7 @@ STORES: dict[str, Callable[[Path], Callable[[], Any]]] = {
     "memory": _memory,
     "file": lambda place: lambda: FileStore(place / ".lousho"),
     "sqlite": lambda place: lambda: SqliteStore(place / "jobs.db"),
+    "postgres": lambda place: lambda: PostgresStore(pg_server.place_url(place)),
     "checkpoint files": lambda place: lambda: both(FileCheckpointStore(place), FileApprovalStore(place)),
     "local storage": _local_storage,
     "kv": _kv,

@@ -64,6 +64,14 @@ async def test_the_first_refusal_or_result_stops_and_async_hooks_are_awaited(sto
     assert (bench.result(result.messages, "c1"), box.ran) == ("enough", [])
 
 
+async def test_a_hook_may_give_the_error_of_a_call_that_does_not_run(store: Any, bench: Any, box: Any) -> None:
+    box.tool("pay")
+    hooks = [Hook("closed", pre_tool=lambda call: {"error": {"message": "closed today"}})]
+    result = await bench.run(store, bench.Model(bench.Calls(("pay", {"n": 1})), "done"), box.tools, hooks=hooks)
+    [told] = [message for message in result.messages if message.role == "tool"]
+    assert (told.text, told.is_error, box.ran) == ('{"message":"closed today"}', True, [])
+
+
 async def test_arguments_changed_in_place_count(store: Any, bench: Any, box: Any) -> None:
     box.tool("pay")
 

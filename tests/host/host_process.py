@@ -26,6 +26,10 @@ def open_store(kind: str, place: Path) -> Any:
         from lousho_cli.stores.file.store import FileStore
 
         return FileStore(place / ".lousho")
+    if kind == "postgres":
+        from lousho_cli.stores.postgres.store import PostgresStore
+
+        return PostgresStore(os.environ["HOST_PROCESS_STORE"])
     from lousho_cli.stores.sqlite.store import SqliteStore
 
     return SqliteStore(place / "lousho.db")

@@ -58,8 +58,13 @@ async def until(condition: Callable[[], Any]) -> None:
 
 
 async def nobody_owns(store: Any, thread_id: str) -> None:
+    """Waits until anybody may claim a thread, a lease looked at a few times: the clock of a disk, by which one claims, ticks coarsely."""
+    seen = 0
+
     async def free() -> bool:
-        return await store.owner(thread_id) is None
+        nonlocal seen
+        seen = seen + 1 if await store.owner(thread_id) is None else 0
+        return seen == 4
 
     await until(free)
 
@@ -67,10 +72,12 @@ async def nobody_owns(store: Any, thread_id: str) -> None:
 def stop_renewing(monkeypatch: Any) -> None:
     """What a process that stands still does not do."""
     from lousho_cli.stores.file import keeper as of_files
+    from lousho_cli.stores.postgres.keeper import Keeper as OnServer
     from lousho_cli.stores.sqlite.keeper import Keeper
 
     monkeypatch.setattr(of_files, "renew", lambda claim: True)
-    monkeypatch.setattr(Keeper, "renew", lambda self: 3600.0)
+    for keeper in (Keeper, OnServer):
+        monkeypatch.setattr(keeper, "renew", lambda self: 3600.0)
 
 
 @asynccontextmanager

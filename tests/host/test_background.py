@@ -239,3 +239,20 @@ async def test_no_sweep_takes_an_agent_for_a_thread_of_its_own(store: Any, gated
     second = create_harness_host({"log": store})
     assert await second.resume_pending([define_harness("acme/lead:scout", ScriptedProvider(["Never."]))]) == []
     await second.close()
+
+
+async def test_resting_waits_for_background_agents_and_gives_what_came_of_them(store: Any, gated: Any) -> None:
+    model = gated("Found it.")
+    host = create_harness_host({"log": store})
+    session = await host.open(lead("Hello.", "I heard.", agent=define_harness("scout", model)), "t")
+    await session.start_agent("scout", "Look around", start_turn_when_done=True)
+    assert (await session.execute("Hi")).text == "Hello."
+    resting = asyncio.ensure_future(session.rest())
+    await model.begun.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not resting.done()
+    model.go.set()
+    rested = await resting
+    assert rested is not None and rested.text == "I heard."
+    await host.close()

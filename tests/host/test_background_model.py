@@ -11,6 +11,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.texts import HOST_STOPPED_MESSAGE
 from lousho_cli.errors import ConfigurationError, InputRejectedError
 from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.approvals import record_decision
 from lousho_cli.executor.sub_agents import SubAgent
 from lousho_cli.host.harness import define_harness
 from lousho_cli.host.host import HarnessHost, create_harness_host
@@ -185,6 +186,28 @@ async def test_ds_209_events_are_read_on_every_host_while_the_owner_runs_an_agen
             break
     assert [kind for kind, agent in seen if agent == key] == ["agent.started", "agent.ended"]
     await asyncio.gather(first.close(), second.close())
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_agent_that_stood_still_for_a_person_goes_on_although_it_is_not_to_run_again(store: Any, approved: bool) -> None:
+    @define_tool(needs_approval=True)
+    def dig() -> str:
+        """Dig."""
+        return "gold"
+
+    agent = scout({"tool_calls": [{"id": "d", "name": "dig"}]}, "Gold.", tools=[dig])
+    harness = lead("Nothing.", agent=agent)
+    first, second = create_harness_host({"log": store}), create_harness_host({"log": store})
+    session = await first.open(harness, "t")
+    key = await session.start_agent("scout", "Dig")
+    handle = await session.agent(key)
+    waits = (await handle.settled(key)).waits_for
+    await first.close(recoverable=True)
+    await record_decision({"id": str(waits), "approved": approved}, handle.thread_id, store.checkpoints)
+    assert [one.thread_id for one in await second.resume_pending([harness])] == ["t"]
+    session = await second.open(harness, "t")
+    assert (await session.agent_result(key)).text == "Gold."
+    await second.close()
 
 
 async def test_ds_212_an_agent_that_waits_for_a_person_holds_nothing(store: Any) -> None:

@@ -137,7 +137,7 @@ async def test_a_silent_model_leaves_what_it_said(store: Any) -> None:
     first, model = create_harness_host({"log": store}), Streaming("It ", "was ")
     session = await first.open(harness(model, durability=ON), "t")
     await session.send("Hi", input_id="a")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not (parts := await records(store, r.Partial)):
             await store.watch("t", (await store.read("t")).head, 50)
     assert "".join(part.text for part in parts) == "It was "

@@ -60,6 +60,15 @@ async def test_a_thread_begins_and_goes_on_with_the_next_message(host: HarnessHo
     assert [one.by for one in (await state(store)).inputs.values()] == ["ann", "ann"]
 
 
+async def test_a_thread_that_is_only_being_given_back_is_not_busy(host: HarnessHost) -> None:
+    session = await host.open(harness(Model("One.", "Two.", "Three.")), "t")
+    await session.set_setting("language", "French")
+    assert (await session.execute("Hi")).text == "One."
+    await session.send("And?", input_id="b")
+    await session.settled("b")
+    assert (await session.execute("So?")).text == "Three."
+
+
 async def test_an_input_that_had_its_end_has_it_once_more(host: HarnessHost, store: Any) -> None:
     model = Model("One.", "Two.")
     session = await host.open(harness(model), "t")

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pg_server
 import pytest
 
 from lousho_cli.domain import records as r
@@ -17,17 +18,23 @@ from lousho_cli.host.host import HarnessHost, create_harness_host
 from lousho_cli.host.options import Ownership, ownership_from
 from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.stores.file.store import FileStore
+from lousho_cli.stores.postgres.store import PostgresStore
 from lousho_cli.stores.sqlite.store import SqliteStore
 from tests.host.owning import CALLS_WORK, SHORT, Work, closing, nobody_owns, says, stop_renewing, until
 
 
-@pytest.fixture(params=["file", "sqlite"])
+@pytest.fixture(params=["file", "sqlite", "postgres"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Two store objects on one place, as two processes have them."""
-    stores: list[Any] = [FileStore(tmp_path) if request.param == "file" else SqliteStore(tmp_path / "db") for _ in range(2)]
+    make: dict[str, Any] = {
+        "file": lambda: FileStore(tmp_path),
+        "sqlite": lambda: SqliteStore(tmp_path / "db"),
+        "postgres": lambda: PostgresStore(pg_server.place_url(tmp_path)),
+    }
+    stores: list[Any] = [make[request.param]() for _ in range(2)]
     yield stores
     for store in stores:
-        if request.param == "sqlite":
+        if request.param != "file":
             store.close()
 
 
@@ -125,7 +132,7 @@ async def test_ds_219_what_a_host_that_lost_a_thread_stopped_gets_no_settlement_
         before = (await others.read("t")).head
         await until(lambda: work.ended)
         work.go.set()
-        await asyncio.wait_for(first.idle("t"), 5)
+        await asyncio.wait_for(first.idle("t"), 20)
         assert (await others.read("t")).head == before, "it wrote nothing more"
         assert await records_of(others, "t", r.InputSettled) == []
         await others.release(claim)

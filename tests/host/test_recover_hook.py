@@ -254,10 +254,15 @@ async def test_drift_that_is_let_pass_is_noted(store: Any, host: HarnessHost) ->
 
 async def test_ds_197_transient_errors_are_retried_in_the_turn(host: HarnessHost) -> None:
     from lousho_cli.core.failures import classify
+    from lousho_cli.core.retry import retry_transient_errors
+    from lousho_cli.providers.wire.errors import failure_error
 
-    for status in (429, 500, 502, 503, 504, 529, 599):
-        assert classify(status).retryable
-    assert classify(None, "overloaded_error").retryable and classify(None, text="Network error").retryable
+    seen = [classify(429), classify(500), classify(599), classify(None, "overloaded_error"), classify(None, text="Network error")]
+    model = Model(*(failure_error(one, "busy") for one in seen), "Hello.")
+    retries = retry_transient_errors(max_retries=len(seen), base_delay_ms=0)
+    session = await host.open(harness(model, turn={"on_model_error": retries}), "t")
+    await session.send("Hi", input_id="a")
+    assert ((await session.settled("a")).text, len(model.asked)) == ("Hello.", len(seen) + 1)
 
 
 async def test_ds_129_a_transient_error_is_retried_in_the_same_operation(store: Any, host: HarnessHost) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pg_server
 import pytest
 from keyring.backend import KeyringBackend
 
-from lousho_cli import ConfigurationError, Credential, KeyringCredentials, MemoryCredentials, ToolContext, define_tool
+from lousho_cli import ConfigurationError, Credential, KeyringCredentials, MemoryCredentials, PostgresStore, ToolContext, define_tool
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import encode_line
 from lousho_cli.domain.heads import Post
@@ -35,7 +37,7 @@ def harness(seen: list[Any], **options: Any) -> Any:
 
 
 async def asked(session: Any) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not (pending := await session.pending()):
             await asyncio.sleep(0.001)
     return pending[0]
@@ -120,7 +122,7 @@ async def test_ds_147_a_reference_is_used_once_in_time_and_by_its_user(store: An
         await shared.save(Credential(reference, "secret_answer", "ann" if how == "another's" else "bob", expires, SECRET))
     body = {"id": ask.id, "approved": True, "reference": reference}
     await store.post("t", Post("p1", "answer", now, "bob", body))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while "p1" not in (session := await read_session(store, "t")).inputs:
             await asyncio.sleep(0.001)
     assert (session.inputs["p1"].status, session.inputs["p1"].error) == ("rejected", "unknown_secret_answer")
@@ -228,7 +230,7 @@ async def test_a_secret_is_asked_for_again_once_the_process_that_had_it_is_gone(
     ask = await asked(one)
     assert (await one.answer(ask.id, "ab")).reason == "invalid_answer"
     await one.answer(ask.id, SECRET)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not seen:
             await asyncio.sleep(0.001)
     await first.close(recoverable=True)
@@ -286,10 +288,12 @@ def keyring_of_the_test() -> Any:
     keyring.set_keyring(before)
 
 
-@pytest.fixture(params=["memory", "keyring"])
-def credentials(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(params=["memory", "keyring", "postgres"])
+def credentials(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     if request.param == "memory":
         return lambda kept=MemoryCredentials(): kept
+    if request.param == "postgres":
+        return lambda: PostgresStore(pg_server.place_url(tmp_path)).credentials
     request.getfixturevalue("keyring_of_the_test")
     return KeyringCredentials  # another one sees the same
 

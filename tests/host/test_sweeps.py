@@ -108,6 +108,26 @@ async def test_a_host_that_has_the_thread_open_wakes_it_itself(store: Any) -> No
         assert (await session.settled(receipt.input_id)).text == "One."
 
 
+async def test_a_host_that_opened_the_thread_without_recovering_it_wakes_it_too(store: Any) -> None:
+    first, second = create_harness_host({"log": store}), create_harness_host({"log": store})
+    async with closing(first, second):
+        session = await first.open(says("One."), "t")
+        receipt = await session.wake_at(datetime.now(UTC) + timedelta(milliseconds=300), "Good morning", input_id="morning")
+        await first.close(recoverable=True)
+        again = await second.open(says("One."), "t", recover=False)
+        assert (await asyncio.wait_for(again.settled(receipt.input_id), 20)).text == "One."
+
+
+async def test_opening_a_thread_once_more_takes_up_what_the_first_opening_left(store: Any) -> None:
+    await left(store, "t")
+    host = create_harness_host({"log": store})
+    async with closing(host):
+        first = await host.open(says("One."), "t", recover=False)
+        assert await store.owner("t") is None
+        await host.open(first._thread.harness, "t")
+        assert (await asyncio.wait_for(first.settled("a"), 20)).text == "One."
+
+
 async def test_a_wake_can_be_moved_and_taken_back(store: Any) -> None:
     host = create_harness_host({"log": store})
     async with closing(host):

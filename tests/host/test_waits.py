@@ -40,7 +40,7 @@ async def stopped(session: Any, input_id: str = "a") -> str:
 
 async def asked(session: Any, *, many: int = 1) -> list[Any]:
     """What running code asks, once it does."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while len(pending := await session.pending()) < many:
             await asyncio.sleep(0.001)
     return pending
@@ -279,7 +279,7 @@ async def test_declining_and_running_out_of_time_are_told_to_the_tool(host: Harn
 
     session = await host.open(harness([paint], "paint"), "t")
     await session.send("Go", input_id="a")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not (waits := [one for one in await session.pending() if one.step == "no"]):
             await asyncio.sleep(0.001)
     await session.reject(waits[0].id, note="ask me later")
@@ -345,7 +345,7 @@ async def test_ds_143_a_crash_behind_a_decision_runs_the_approved_tool_once_on_t
     one = await first.open(harness([book], "book"), "t")
     approval_id = await stopped(one)
     await one.approve(approval_id)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not ran:
             await asyncio.sleep(0.001)
     closing = asyncio.ensure_future(first.close(recoverable=True))
@@ -375,7 +375,7 @@ async def test_ds_143_a_call_that_was_cut_behind_its_approval_keeps_to_its_repla
     first = create_harness_host({"log": store})
     one = await first.open(harness([book], "book"), "t")
     await one.approve(await stopped(one))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not ran:
             await asyncio.sleep(0.001)
     await first.close(recoverable=True)
@@ -402,7 +402,7 @@ async def test_ds_122_a_run_sees_the_epoch_of_its_owner(store: Any) -> None:
     first = create_harness_host({"log": store})
     one = await first.open(harness([look], "look"), "t")
     await one.send("Go", input_id="a")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not epochs:
             await asyncio.sleep(0.001)
     await first.close(recoverable=True)
