@@ -1,49 +1,152 @@
 """What can be imported, one entry a kind: how it is told by looking, and how it is read.
 
-A further kind is one more module that gives ``Adopted`` sessions, and one more entry here.
+A further kind is one more reader in ``interchange.reading`` and one more entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from lousho_cli.core.adopting import Gathered, gather
-from lousho_cli.errors import ConfigurationError
+from lousho_cli.errors import ConfigurationError, StorageError
+from lousho_cli.interchange.reading import claude_code, codex, documents, inspect_log, own_log, swe
+from lousho_cli.interchange.reading.lines import parsed
+from lousho_cli.interchange.reading.own_log import OwnLog
+from lousho_cli.interchange.reading.values import Source
+from lousho_cli.stores import foreign_files as files
+from lousho_cli.stores import originals
+
+AGENTS = "openai-agents"
+ORIGINAL = "original"
+KINDS = (claude_code.KIND, codex.KIND, *documents.KINDS, AGENTS, own_log.KIND, ORIGINAL)
+"""The names that ``--from`` takes."""
+
+_ENDINGS = (".jsonl", ".json", ".eval", ".db", ".sqlite", ".sqlite3", ".traj")
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a file or a folder holds, by how it becomes sessions. ``unreadable``: its parts that are no JSON, as (where, why)."""
+
+    gathered: Gathered = Gathered()
+    sources: tuple[Source, ...] = ()
+    logs: tuple[OwnLog, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
 
 
 class ImportKind(msgspec.Struct, frozen=True):
-    """One kind. ``recognises`` looks at a path that is there; ``read`` gives what it holds.
-
-    Both raise StorageError where the path can not be read.
-    """
+    """One kind. ``read`` gives what a path of it holds; it raises StorageError where that can not be read."""
 
     name: str
-    recognises: Callable[[Path], bool]
-    read: Callable[[Path], Gathered]
+    read: Callable[[Path], Read]
 
 
-def kind_of(path: Path) -> ImportKind:
+def kind_of(path: Path, forced: str | None = None, *, branches: bool = False) -> ImportKind:
     """The kind of a path.
 
+    Args:
+        forced: the name of the kind it is, whatever it looks like.
+        branches: what a talk left for a newer branch is read too.
+
     Raises:
-        ConfigurationError: it is nothing that can be imported.
+        ConfigurationError: it is nothing that can be imported, or there is no kind of the forced name.
         StorageError: it can not be looked at.
     """
-    for kind in _kinds():
-        if kind.recognises(path):
-            return kind
-    raise ConfigurationError(
-        f"{path} is nothing that can be imported",
-        field="PATH",
-        code="LOUSHO_IMPORT_UNKNOWN",
-        hint="Known are folders with checkpoints/, checkpoint-history/ or approvals/, one JSON record of them, and such an SQLite file.",
-    )
+    if forced is not None and forced not in KINDS:
+        hint = f"Known are: {', '.join(KINDS)}."
+        raise ConfigurationError(f"there is no kind {forced}", field="--from", code="LOUSHO_USAGE", hint=hint)
+    name = forced or (ORIGINAL if originals.is_original(path) else _told_by(path))
+    if name is None:
+        raise ConfigurationError(
+            f"{path} is nothing that can be imported",
+            field="PATH",
+            code="LOUSHO_IMPORT_UNKNOWN",
+            hint=f"Known are: {', '.join(KINDS)}; --from names one where looking is not enough.",
+        )
+    return ImportKind(name, lambda path: _read(path, name, branches))
 
 
-def _kinds() -> tuple[ImportKind, ...]:
-    from lousho_cli.stores import originals
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files in a folder, at any depth, that may hold a session, in order. A link to a folder is not followed."""
+    for root, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(root) / name for name in sorted(names) if name.endswith(_ENDINGS) and (Path(root) / name).is_file())
 
-    return (ImportKind("original", originals.is_original, lambda path: gather(originals.read(path))),)
+
+def _told_by(path: Path) -> str | None:
+    if path.is_dir():
+        return None
+    if files.is_agents_database(path):
+        return AGENTS
+    if files.is_zip(path):
+        return inspect_log.KIND if any(True for _ in files.members_of(path, _SAMPLES)) else None
+    first = files.first_lines(path)
+    if first and own_log.recognises(first[0]):
+        return own_log.KIND
+    for value in filter(None, map(_object, first)):
+        if codex.recognises(value):
+            return codex.KIND
+        if claude_code.recognises(value):
+            return claude_code.KIND
+    document = _document(path)
+    if claude_code.lines_in(document) is not None:
+        return claude_code.KIND
+    told = documents.kind_of(document)
+    return swe.KIND if told == documents.CHAT and ".traj" in path.name else told
+
+
+_SAMPLES = "samples/"
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = parsed(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _document(path: Path) -> Any:
+    """The one JSON value of a file, else the values of its lines, with None for those that are none."""
+    try:
+        return parsed(files.content_of(path))
+    except ValueError:
+        return [_object(line) for line in files.content_of(path).splitlines() if line.strip()]
+
+
+def _read(path: Path, name: str, branches: bool) -> Read:
+    stem = path.name if path.is_dir() else path.name.removesuffix(path.suffix)
+    lines = files.lines_of(path)
+    if name == ORIGINAL:
+        return Read(gather(originals.read(path)))
+    if name == AGENTS:
+        found = files.agents_sessions(path)
+        return Read(sources=tuple(documents.responses_rows(rows, session, AGENTS, AGENTS) for session, rows in found.items()))
+    if name == own_log.KIND:
+        return Read(logs=(own_log.read(lines, path.parent.name if path.name == "log.jsonl" else stem),))
+    if name == codex.KIND:
+        return Read(sources=tuple(codex.read(lines, stem)))
+    if name == claude_code.KIND:
+        inner = claude_code.lines_in(_document(path)) if path.suffix == ".json" else None
+        return Read(sources=tuple(claude_code.read(inner or lines, stem, branches=branches)))
+    if name == inspect_log.KIND and files.is_zip(path):
+        return _samples(path, stem)
+    return Read(sources=tuple(documents.read(_document(path), name, stem)))
+
+
+def _samples(path: Path, stem: str) -> Read:
+    sources: list[Source] = []
+    unreadable: list[tuple[str, str]] = []
+    for name, content in files.members_of(path, _SAMPLES):
+        try:
+            if isinstance(content, StorageError):
+                raise content
+            value = parsed(content)
+            sources.append(inspect_log.sample(value if isinstance(value, dict) else {}, {}, stem))
+        except (ValueError, StorageError) as error:
+            unreadable.append((f"{path.name}: {name}", error.detail if isinstance(error, StorageError) else str(error)))
+    return Read(sources=tuple(sources), unreadable=tuple(unreadable))

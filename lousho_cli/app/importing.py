@@ -5,125 +5,135 @@ A second import adds only what is new. A session that went on here, or another o
 
 from __future__ import annotations
 
-import re
-import socket
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
-from lousho_cli.app.import_kinds import kind_of
-from lousho_cli.core.adopting import Adopted, Standing, batches_of, standing_of
-from lousho_cli.core.heads import head_of
-from lousho_cli.core.session_ids import check_session_id
-from lousho_cli.domain.session import Session
-from lousho_cli.errors import ConfigurationError, DamagedLogError, LogVersionError, NotFoundError, SessionBusyError
+from lousho_cli.app.import_kinds import ORIGINAL, ImportKind, Read, files_in, kind_of
+from lousho_cli.app.import_results import Import, Imported, NotImported
+from lousho_cli.app.importing_checkpoints import import_checkpoints
+from lousho_cli.app.importing_logs import import_log
+from lousho_cli.app.importing_talks import import_talk
+from lousho_cli.errors import ConfigurationError, NotFoundError, StorageError
+from lousho_cli.interchange.reading.values import Source
 from lousho_cli.ports.log_store import LogStore
-from lousho_cli.ports.sessions import read_session
 
-_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]", re.ASCII)
-
-Result = Literal["imported", "extended", "unchanged", "skipped"]
+PARTIAL = "LOUSHO_IMPORT_PARTIAL"
 
 
-class Imported(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What became of one session.
-
-    checkpoints: how many were written. was: its id where it came from, if that can not be one here.
-    waits_for: the approval that can be decided now. why: the reason it was skipped.
-    """
-
-    session: str
-    source: str
-    result: Result
-    checkpoints: int
-    waits_for: str | None = None
-    was: str | None = None
-    why: str | None = None
-
-
-class NotImported(msgspec.Struct, frozen=True):
-    """Something that was found and could not be read, and why."""
-
-    source: str
-    why: str
-
-
-class Import(msgspec.Struct, frozen=True):
-    """What was done, or with ``dry_run`` would be. ``left`` says in words what was left where it is."""
-
-    dry_run: bool
-    sessions: tuple[Imported, ...]
-    failed: tuple[NotImported, ...]
-    left: tuple[str, ...] = ()
-
-    @property
-    def empty_handed(self) -> bool:
-        """Whether nothing of what was found is here now."""
-        return not any(one.result != "skipped" for one in self.sessions) and bool(self.sessions or self.failed)
-
-
-async def import_paths(store: LogStore | None, paths: Sequence[Path], *, dry_run: bool) -> Import:
+async def import_paths(
+    store: LogStore | None,
+    paths: Sequence[Path],
+    *,
+    dry_run: bool,
+    forced: str | None = None,
+    strict: bool = False,
+    branches: bool = False,
+) -> Import:
     """Imports everything that lies under ``paths``.
 
     Args:
         store: where to; None stands for one that is not there yet, and is only for a dry run.
+        forced: the kind that all of it is; None finds out by looking.
+        strict: import nothing where something can not be read.
+        branches: what a talk left for a newer branch becomes sessions too.
 
     Raises:
         NotFoundError: a path is not there; nothing was written.
         ConfigurationError: a path is nothing that can be imported; nothing was written.
-        StorageError: a path can not be read, or the store can not be written.
+        StorageError: a path can not be read, or the store can not be written; or it is ``strict`` and something can not be read.
     """
     for path in paths:
         if not path.exists():
-            raise NotFoundError(f"there is no {path}", code="LOUSHO_IMPORT_NOT_FOUND", hint="Give a folder, a JSON file or an SQLite file.")
-    kinds = [kind_of(path) for path in paths]
-    done: list[Imported] = []
+            raise NotFoundError(f"there is no {path}", code="LOUSHO_IMPORT_NOT_FOUND", hint="Give a file or a folder that is there.")
     failed: list[NotImported] = []
+    found = [one for path in paths for one in _found(path, forced, failed, branches)]
+    if strict:
+        _require_whole(await _import_all(store, found, failed, dry_run=True))
+    return await _import_all(store, found, failed, dry_run=dry_run)
+
+
+def _found(path: Path, forced: str | None, failed: list[NotImported], branches: bool) -> list[tuple[Path, ImportKind]]:
+    """What a path is; of a folder that is no kind by itself, each file in it that is one. What can not be looked at goes to ``failed``."""
+    try:
+        if forced in (None, ORIGINAL) or not path.is_dir():
+            return [(path, kind_of(path, forced, branches=branches))]
+    except ConfigurationError:
+        if not path.is_dir():
+            raise
+    found = []
+    for file in files_in(path):
+        try:
+            found.append((file, kind_of(file, forced, branches=branches)))
+        except ConfigurationError:
+            if forced is not None:
+                raise
+        except StorageError as error:
+            failed.append(NotImported(str(file), error.detail))
+    if not found and not failed:
+        return [(path, kind_of(path))]  # which says that it is none
+    return found
+
+
+async def _import_all(
+    store: LogStore | None, found: Sequence[tuple[Path, ImportKind]], unseen: Sequence[NotImported], *, dry_run: bool
+) -> Import:
+    done: list[Imported] = []
+    failed = list(unseen)
     left: list[str] = []
-    for path, kind in zip(paths, kinds, strict=True):
-        gathered = kind.read(path)
-        failed += [NotImported(where, why) for where, why in gathered.unreadable]
-        left += gathered.left
-        done += [await _import(store, adopted, dry_run=dry_run) for adopted in gathered.sessions]
+    names: dict[str, str] = {}
+    for path, kind in found:
+        try:
+            read = kind.read(path)
+        except StorageError as error:
+            if len(found) == 1:
+                raise
+            failed.append(NotImported(str(path), error.detail))
+            continue
+        await _import_read(store, path, read, names, done, failed, left, dry_run=dry_run)
     return Import(dry_run, tuple(done), tuple(failed), tuple(left))
 
 
-async def _import(store: LogStore | None, adopted: Adopted, *, dry_run: bool) -> Imported:
-    was = adopted.id
-    name = _NOT_IN_IDS.sub("-", was).lstrip(".-")
-    adopted = msgspec.structs.replace(adopted, id=name)
-    done = Imported(session=name, source=adopted.where, result="skipped", checkpoints=0, was=was if was != name else None)
-    try:
-        check_session_id(name)
-        if adopted.cleared and store is not None and not store.history_limit:
-            return msgspec.structs.replace(done, why="only its history was kept, and this store keeps none")
-        here = await read_session(store, name) if store is not None else Session()
-        standing = standing_of(adopted, here)
-        if standing is None:
-            return msgspec.structs.replace(done, why="another session has this id here")
-        new = len(adopted.entries) - standing.entries
-        written = min(new, max(store.history_limit, 1)) if store is not None else new
-        if new and standing.touched:
-            return msgspec.structs.replace(done, why="it went on here since it was imported")
-        if new and store is not None and not dry_run:
-            await _write(store, adopted, standing)
-    except (ConfigurationError, SessionBusyError, DamagedLogError, LogVersionError) as error:
-        return msgspec.structs.replace(done, why=error.detail)
-    result: Result = "unchanged" if not new else "extended" if standing.entries else "imported"
-    waits = adopted.approval.pending.id if adopted.approval is not None and not standing.touched else None
-    return msgspec.structs.replace(done, result=result, checkpoints=written, waits_for=waits)
+async def _import_read(
+    store: LogStore | None,
+    path: Path,
+    read: Read,
+    names: dict[str, str],
+    done: list[Imported],
+    failed: list[NotImported],
+    left: list[str],
+    *,
+    dry_run: bool,
+) -> None:
+    failed += [NotImported(where, why) for where, why in (*read.gathered.unreadable, *read.unreadable)]
+    left += read.gathered.left
+    done += [await import_checkpoints(store, adopted, dry_run=dry_run) for adopted in read.gathered.sessions]
+    done += [await import_log(store, log, path, dry_run=dry_run) for log in read.logs]
+    for source in _apart(read.sources):
+        if not any(entry.message.role in ("user", "assistant") for entry in source.entries()):
+            lines = "".join(f"; line {bad.line}: {bad.why}" for bad in source.bad[:1])
+            failed.append(NotImported(str(path), f"it holds no message{lines}"))
+            continue
+        imported = await import_talk(store, source, path, names, dry_run=dry_run)
+        left += [f"{path.name}: {said}" for said in source.told]
+        done.append(imported)
 
 
-async def _write(store: LogStore, adopted: Adopted, standing: Standing) -> None:
-    claim = await store.claim(adopted.id, socket.gethostname())
-    try:
-        here = await read_session(store, adopted.id)
-        if standing_of(adopted, here) != standing:
-            raise SessionBusyError(adopted.id, "somebody who wrote to it meanwhile", hint="Import it again.")
-        batches = batches_of(adopted, here, claim.epoch, claim.host, store.history_limit, standing.entries)
-        await store.append(claim, batches)
-        await store.save_head(claim, head_of(await read_session(store, adopted.id)))
-    finally:
-        await store.release(claim)
+def _apart(sources: Iterable[Source]) -> Iterator[Source]:
+    """Sessions of one file, each with an id of its own: two of them are never one that grew."""
+    seen: Counter[str] = Counter()
+    for source in sources:
+        seen[source.id] += 1
+        count = seen[source.id]
+        yield source if count == 1 else msgspec.structs.replace(source, id=f"{source.id}.{count}")
+
+
+def _require_whole(outcome: Import) -> None:
+    said = [f"{one.source}: {one.why}" for one in outcome.failed]
+    said += [f"{one.source}, line {bad.line}: {bad.why}" for one in outcome.sessions for bad in one.bad_lines]
+    if said:
+        more = f", and {len(said) - 1} more" if len(said) > 1 else ""
+        hint = "Import without --strict to take all that can be read."
+        raise StorageError(f"not all of it can be read, so nothing was imported: {said[0]}{more}", code=PARTIAL, hint=hint)

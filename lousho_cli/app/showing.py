@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from lousho_cli.app.import_names import ORIGIN
 from lousho_cli.app.loading import Loaded, load
 from lousho_cli.app.results import Outcome, PendingItem, Status
 from lousho_cli.app.sessions import find_session
@@ -25,7 +26,7 @@ from lousho_cli.domain.stops import Stop
 from lousho_cli.ports.sessions import Sessions
 
 
-class ShownMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class ShownMessage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     """One message of a transcript. A tool's result is the JSON text the model got."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -58,6 +59,7 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     subagents, and ``stop``, what stopped the run before it had its answer: told of a session, not of a checkpoint.
     So is ``session_usage``, what all its runs used; ``usage`` and ``step_usage`` are of the run, up to the checkpoint.
+    origin: of one that was imported, or is a fork of such a one, what it was and where, see ``importing_talks``.
     """
 
     session: str
@@ -84,6 +86,7 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     stop: Stop | None = None
     step_usage: tuple[StepLine, ...] = ()
     session_usage: Totals | None = None
+    origin: dict[str, Any] | None = None
 
 
 class Point:
@@ -135,8 +138,8 @@ async def show(store: Sessions | None, text: str) -> tuple[Shown, Loaded]:
     """
     point = await read_point(store, text)
     if point.mark is not None:
-        return _shown_mark(point.loaded, point.mark), point.loaded
-    return msgspec.structs.replace(_shown_session(point.loaded, point.address), subagents=await _subagents(store, point)), point.loaded
+        return shown_mark(point.loaded, point.mark), point.loaded
+    return msgspec.structs.replace(shown_session(point.loaded, point.address), subagents=await _subagents(store, point)), point.loaded
 
 
 async def _subagents(store: Sessions | None, point: Point) -> tuple[ShownSubAgent, ...]:
@@ -170,7 +173,8 @@ def _shown_subagent(found: SubSession) -> ShownSubAgent:
     )
 
 
-def _shown_session(loaded: Loaded, address: Address) -> Shown:
+def shown_session(loaded: Loaded, address: Address, messages: tuple[ShownMessage, ...] | None = None) -> Shown:
+    """A session as it stands, without its sub-agents. ``messages``: what was said, where the caller has it already."""
     session = loaded.session
     return Shown(
         session=loaded.id,
@@ -179,7 +183,7 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         error=session.error,
         step=session.step,
         finish_reason=session.finish_reason,
-        messages=_messages_of(session),
+        messages=_messages_of(session) if messages is None else messages,
         usage=usage_of(used_with_sub_agents(session)),
         business_state=session.business_state,
         fingerprint=session.run.fingerprint,
@@ -196,10 +200,12 @@ def _shown_session(loaded: Loaded, address: Address) -> Shown:
         stop=session.stop,
         step_usage=steps_of(session),
         session_usage=session_totals(session),
+        origin=session.settings.get(ORIGIN),
     )
 
 
-def _shown_mark(loaded: Loaded, mark: Marked) -> Shown:
+def shown_mark(loaded: Loaded, mark: Marked, messages: tuple[ShownMessage, ...] | None = None) -> Shown:
+    """One checkpoint of a session. ``messages``: its transcript, where the caller has it already."""
     session: Session = loaded.session
     waits = session.wait if session.wait and session.wait.id == mark.approval_id else None
     return Shown(
@@ -207,7 +213,7 @@ def _shown_mark(loaded: Loaded, mark: Marked) -> Shown:
         status=mark.status,
         step=mark.step,
         finish_reason=mark.finish_reason,
-        messages=tuple(map(message_of, (*mark.messages, *mark.held))),
+        messages=tuple(map(message_of, (*mark.messages, *mark.held))) if messages is None else messages,
         usage=usage_of(used_with_sub_agents(mark)),
         step_usage=steps_of(mark),
         business_state=mark.business_state,
@@ -221,6 +227,7 @@ def _shown_mark(loaded: Loaded, mark: Marked) -> Shown:
         parent_step=session.parent.step if session.parent and not session.parent.beside else None,
         waits_for=_waits(loaded.id, waits),
         damage=loaded.damage,
+        origin=session.settings.get(ORIGIN),
     )
 
 

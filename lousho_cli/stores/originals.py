@@ -44,7 +44,7 @@ def is_original(path: Path) -> bool:
     except OSError as error:
         raise _unreadable(path, error) from error
     if start == _MAGIC:
-        with _opened(path) as connection:
+        with opened(path) as connection:
             return is_original_database(connection)
     piece = _record(path, path.name, None) if path.suffix == ".json" else None
     if piece is not None and piece.broken:
@@ -65,7 +65,7 @@ def read(path: Path) -> Iterator[Found]:
             if number := len([file for file in folder.glob("*.json") if file.is_file()]):
                 yield Found("transcripts", "", number, str(folder.relative_to(path.parent)))
     elif _is_database(path):
-        with _opened(path) as connection:
+        with opened(path) as connection:
             yield from rows(connection, path.name)
     else:
         piece = _record(path, path.name, None)
@@ -219,7 +219,7 @@ def _is_database(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """The database, opened so that nothing in or beside it changes.
 
     One that was closed is read in place. One with a write-ahead log would be tidied up, or locked, by whoever

@@ -1,0 +1,90 @@
+"""Our own logs, written out and read again: the same session, whatever is in it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lousho_cli.app.importing import import_paths
+from lousho_cli.core.fold import fold
+from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import encode_line
+from lousho_cli.domain.messages import Message, ToolCall, user
+from lousho_cli.domain.session import Session
+from lousho_cli.interchange.session_lines import Header, session_lines
+from lousho_cli.ports.sessions import read_session
+from lousho_cli.stores.memory import MemoryStore
+
+
+def a_log(chance: random.Random) -> list[r.Batch]:
+    """Batches that make some sense, with a user's own records and others' among them."""
+    batches, epoch = [], 1
+    for seq in range(1, chance.randrange(3, 25)):
+        some: list[Any] = [
+            r.InputReceived(f"i{seq}", (user(f"ä\u2028 {seq}"),)),
+            r.RunStarted(f"i{seq}", instructions=chance.choice([None, "You help."])),
+            r.InputApplied(f"i{seq - 1}"),
+            r.Turn(Message("assistant", "x", (ToolCall(f"c{seq}", "t", '{ "a" :1}'),)), "tool_calls", "m"),
+            r.Turn(Message("assistant", "done")),
+            r.ToolFinished(f"c{seq - 1}", "1"),
+            r.Mark(seq, chance.choice(["in-progress", "finished"])),
+            r.Foreign("mine", b'{"type":"mine","x":[1, 2]}'),
+            r.Foreign("lousho.of_tomorrow", b'{"type":"lousho.of_tomorrow","y":1}'),
+            r.BusinessState({"n": 2**70}),
+        ]
+        records = chance.sample(some, chance.randrange(1, 4))
+        if seq == 1 or chance.random() < 0.2:
+            epoch += seq > 1
+            records.insert(0, r.Claimed(f"host-{epoch}"))
+        batches.append(r.Batch(seq, epoch, f"2026-01-01T00:00:{seq:02}.000Z", tuple(records)))
+    return batches
+
+
+def without_epoch(session: Session) -> Session:
+    return msgspec.structs.replace(session, epoch=0, turn=None)
+
+
+async def test_a_round_trip_gives_the_same_session(tmp_path: Path) -> None:
+    for seed in range(60):
+        batches = a_log(random.Random(seed))
+        path = tmp_path / "away.jsonl"
+        path.write_bytes(b"".join(session_lines(Header("trip"), batches)))
+        store = MemoryStore()
+        done = await import_paths(store, [path], dry_run=False)
+        assert [(one.session, one.result, one.bad_lines) for one in done.sessions] == [("trip", "imported", ())], seed
+        there = (await store.read("trip")).batches
+        assert [(batch.seq, batch.at, batch.records) for batch in there] == [(batch.seq, batch.at, batch.records) for batch in batches]
+        ours, theirs = await read_session(store, "trip"), fold(batches)
+        assert without_epoch(ours) == without_epoch(theirs), seed
+        again = b"".join(session_lines(Header("trip"), there))
+        path.write_bytes(again)
+        assert (await import_paths(store, [path], dry_run=False)).sessions[0].result == "unchanged"
+
+
+async def test_one_that_grew_one_that_differs_and_a_line_that_is_torn(tmp_path: Path) -> None:
+    batches = a_log(random.Random(3))
+    lines = [*session_lines(Header("trip"), batches)]
+    path, store = tmp_path / "away.jsonl", MemoryStore()
+    results = []
+    for some in (lines[:4], lines, lines[:3]):
+        path.write_bytes(b"".join(some))
+        results.append((await import_paths(store, [path], dry_run=False)).sessions[0].result)
+    assert results == ["imported", "extended", "unchanged"]
+    path.write_bytes(b"".join(session_lines(Header("trip"), a_log(random.Random(4)))))
+    other = (await import_paths(store, [path], dry_run=False)).sessions[0]
+    assert (other.session, other.was, other.result) == ("trip-2", "trip", "imported")
+    path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"a", b"b", 1), *lines[3:]]))
+    torn = (await import_paths(MemoryStore(), [path], dry_run=False)).sessions[0]
+    assert [bad.line for bad in torn.bad_lines] == [3]
+
+
+async def test_a_log_as_it_lies_on_disk_is_named_after_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "trip"
+    folder.mkdir(parents=True)
+    (folder / "log.jsonl").write_bytes(b"".join(map(encode_line, a_log(random.Random(1)))))
+    (folder / "head.json").write_text("{}")
+    done = await import_paths(MemoryStore(), [tmp_path], dry_run=False)
+    assert [(one.session, one.kind) for one in done.sessions] == [("trip", "lousho")]
