@@ -18,6 +18,7 @@ from lousho_cli.app.agent_mcp import server_specs
 from lousho_cli.app.agent_spec import AgentFile, Durability, Limits, Policy, ProviderSpec, SubAgentEntry, ToolEntry
 from lousho_cli.app.documents import INVALID, read_document
 from lousho_cli.app.provider_types import FIELDS, TYPES
+from lousho_cli.core.background import BackgroundLimits
 from lousho_cli.core.permissions import Rule
 from lousho_cli.core.retry import RetryPolicy
 from lousho_cli.domain.prices import Price
@@ -99,7 +100,7 @@ def _subagent(name: str, entry: str | schema.SubAgent, folder: Path, within: tup
         raise ConfigurationError(f"{field}: {error.detail}", field=field, code=error.code, hint=error.hint) from error
     if isinstance(entry, str):
         return SubAgentEntry(name, loaded)
-    return SubAgentEntry(name, loaded, entry.description, entry.needs_approval)
+    return SubAgentEntry(name, loaded, entry.description, entry.needs_approval, entry.background)
 
 
 def _take_objects(raw: dict[str, Any]) -> dict[int, ToolEntry]:
@@ -294,6 +295,7 @@ def _entry(tool: str | schema.Tool, field: str) -> ToolEntry:
         read_only=tool.read_only,
         timeout_ms=tool.timeout,
         env=dict(tool.env or {}),
+        secrets=tuple(tool.secrets or ()),
         field=field,
     )
 
@@ -310,6 +312,7 @@ def _policy(given: schema.Policy) -> Policy:
             limits.max_input_tokens,
             limits.max_output_tokens,
             limits.on_exceeded,
+            BackgroundLimits(limits.background_depth, limits.background_running, limits.background_started),
         ),
         approval_ttl_ms=given.approval_ttl,
         tool_concurrency=concurrency if isinstance(concurrency, int) else None,

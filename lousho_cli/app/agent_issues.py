@@ -21,7 +21,7 @@ from lousho_cli.tools.builtin import BUILTINS
 
 _OF_SOME_WIRE = frozenset[str]().union(*FIELDS.values())
 _KEPT_OUT = "no credential belongs in an agent file"
-_FOR_COMMAND = {"input", "env"}
+_FOR_COMMAND = {"input", "env", "secrets"}
 _TIMED = ("shell", "http")
 _KEY_FIELDS = {"api_key", "apikey", "key", "token", "api_token", "secret", "password"}
 
@@ -35,26 +35,26 @@ class Wrong(msgspec.Struct, frozen=True):
     near: str | None = None
 
 
-def shape_issues(error: ValidationError) -> list[Wrong]:
-    """What pydantic found. A required field whose misspelling stands there is not reported missing besides."""
-    found = [_issue(dict(issue)) for issue in error.errors(include_url=False, include_context=True)]
+def shape_issues(error: ValidationError, root: type[BaseModel] = AgentModel) -> list[Wrong]:
+    """What pydantic found in a file of this kind. A required field whose misspelling stands there is not reported missing besides."""
+    found = [_issue(dict(issue), root) for issue in error.errors(include_url=False, include_context=True)]
     meant = {f"{parent}{issue.near}" for issue in found if issue.near for parent in [issue.path[: issue.path.rfind(".") + 1]]}
     return [issue for issue in found if not (issue.message == "is required" and issue.path in meant)]
 
 
-def _issue(issue: dict[str, Any]) -> Wrong:
+def _issue(issue: dict[str, Any], root: type[BaseModel]) -> Wrong:
     loc = [part for part in issue["loc"] if not (isinstance(part, str) and part.startswith("<"))]
     path = ".".join(map(str, loc)) or "(root)"
     if issue["type"] == "extra_forbidden":
-        return _unknown(path, loc)
+        return _unknown(path, loc, root)
     return Wrong(path, _words(issue))
 
 
-def _unknown(path: str, loc: Sequence[Any]) -> Wrong:
+def _unknown(path: str, loc: Sequence[Any], root: type[BaseModel]) -> Wrong:
     name = str(loc[-1])
-    if loc[0] == "provider" and name.lower() in _KEY_FIELDS:
+    if loc[0] in ("provider", "judge") and name.lower() in _KEY_FIELDS:
         return Wrong(path, f"{_KEPT_OUT}; name its environment variable with api_key_env")
-    near = nearest(name, _fields_at(loc[:-1]))
+    near = nearest(name, _fields_at(loc[:-1], root))
     return Wrong(path, f"did you mean {near}?" if near else "unknown field", "unknown", near)
 
 
@@ -90,9 +90,9 @@ def _is_text(issue: dict[str, Any]) -> bool:
     return isinstance(issue["input"], str)
 
 
-def _fields_at(loc: Sequence[Any]) -> list[str]:
+def _fields_at(loc: Sequence[Any], root: type[BaseModel]) -> list[str]:
     """The names of the fields that may stand at a place of the file."""
-    model: type[BaseModel] = AgentModel
+    model = root
     names_an_item = False
     for part in loc:
         if names_an_item or isinstance(part, int):
@@ -181,6 +181,7 @@ def _tool_issues(path: str, entry: Any) -> Iterator[Wrong]:
     elif kind == "command":
         if entry.get("name") is None:
             yield Wrong(f"{path}.name", "is required")
+        yield from _secret_issues(path, entry)
     elif not isinstance(entry.get("name"), str):
         yield Wrong(path, "give name, command or python")
     elif entry["name"] not in BUILTINS:
@@ -199,6 +200,14 @@ def _names_of(entry: Any) -> list[str]:
         return []
     name = entry.get("name") or str(entry.get("python") or "").rpartition(":")[2]
     return [name] if isinstance(name, str) and name else []
+
+
+def _secret_issues(path: str, entry: Mapping[str, Any]) -> Iterator[Wrong]:
+    described, named = entry.get("input"), entry.get("secrets")
+    known = described.get("properties") if isinstance(described, Mapping) else None
+    for name in named if isinstance(named, list) else ():
+        if not isinstance(known, Mapping) or name not in known:
+            yield Wrong(f"{path}.secrets", f"there is no argument {name}")
 
 
 def _double_names(entries: Sequence[Any]) -> Iterator[Wrong]:

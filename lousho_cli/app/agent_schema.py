@@ -93,6 +93,7 @@ class Tool(_Part):
     read_only: Annotated[bool, Field(description="it changes nothing, so it may run in plan mode")] | None = None
     timeout: Duration | None = None
     env: dict[str, str] | None = None
+    secrets: Annotated[list[str], Field(description="arguments in which a command takes a secret that a person typed")] | None = None
 
 
 class Limits(_Part):
@@ -104,6 +105,9 @@ class Limits(_Part):
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
     max_cost_usd: Annotated[float, Field(gt=0, allow_inf_nan=False, description="needs a known price, or provider.price")] | None = None
     max_duration: Duration | None = None
+    background_depth: Annotated[int, Field(ge=0, description="how deep agents in the background may have such agents themselves")] = 2
+    background_running: Annotated[int, Field(ge=0, description="how many a model may have run in the background at once")] = 3
+    background_started: Annotated[int, Field(ge=0, description="how many it may start there for one thing that it was asked")] = 12
     on_exceeded: Annotated[
         Literal["stop", "throw"], Field(description="tokens or money used up: end the run with what it has, or fail it")
     ] = "stop"
@@ -177,6 +181,7 @@ class SubAgent(_Part):
     agent: Annotated[str, Field(min_length=1, description="its file, from the folder of this one")]
     description: Annotated[str, Field(description="what the model is told of it")] | None = None
     needs_approval: bool = False
+    background: Annotated[bool, Field(description="whether the model may go on at once, and be told when it has ended")] = False
 
 
 class McpServer(_Part):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.app.provider_types import TypeName
+from lousho_cli.core.background import BackgroundLimits
 from lousho_cli.core.permissions import Mode, Rule
 from lousho_cli.core.retry import RetryPolicy
 from lousho_cli.domain.prices import Price
@@ -55,6 +56,7 @@ class ToolEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     read_only: bool | None = None
     timeout_ms: int | None = None
     env: dict[str, str] = {}
+    secrets: tuple[str, ...] = ()
     field: str = "tools"
 
 
@@ -68,6 +70,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
     on_exceeded: Literal["stop", "throw"] = "stop"
+    background: BackgroundLimits = BackgroundLimits()
 
 
 class Policy(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -109,6 +112,7 @@ class SubAgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     file: AgentFile
     description: str | None = None
     needs_approval: bool = False
+    background: bool = False
 
 
 class AgentFile(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -122,6 +122,7 @@ def _command(entry: ToolEntry, agent: AgentFile) -> Tool:
         timeout_ms=entry.timeout_ms or DEFAULT_TIMEOUT_MS,
         env=entry.env,
         read_only=bool(entry.read_only),
+        secrets=entry.secrets,
     )
 
 

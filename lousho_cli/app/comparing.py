@@ -6,7 +6,7 @@ import msgspec
 
 from lousho_cli.app.showing import Point, read_point
 from lousho_cli.app.usage import Totals, session_totals, totals_of
-from lousho_cli.core.alignment import Change
+from lousho_cli.core.alignment import Change, Pair, paired_steps
 from lousho_cli.core.compare import Drift, compare_trajectories
 from lousho_cli.core.limits import used_with_sub_agents
 from lousho_cli.core.matching import Mode
@@ -68,6 +68,11 @@ async def compare(store: Sessions | None, a: str, b: str, *, mode: Mode | None =
         usage=usage,
     )
     return compared, (left, right)
+
+
+def pairs_of(compared: Compared) -> list[Pair]:
+    """Which step of one side is which of the other, in order, as indexes."""
+    return paired_steps(compared.a, compared.b)
 
 
 def _comparable(point: Point) -> Comparable:

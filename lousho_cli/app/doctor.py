@@ -22,7 +22,7 @@ from lousho_cli.app.providers import build_provider
 from lousho_cli.app.secrets import mask_url
 from lousho_cli.app.sync import run_now
 from lousho_cli.app.targets import resolve_target
-from lousho_cli.app.wiring import current_folder, locate_store, open_to_look
+from lousho_cli.app.wiring import current_folder, describe_store, locate_store, open_to_look
 from lousho_cli.errors import SDKError
 from lousho_cli.providers.known_prices import INSTALL, PACKAGE, KnownPrices, prices_installed
 from lousho_cli.providers.wire.keys import look_up
@@ -103,7 +103,8 @@ def _store(flag: str | None) -> Iterator[Check]:
             return
         if place.file is not None:
             run_now(store.heads)  # only who opens it knows that a file is a store, and whole
-        yield Check("store", "ok", where)
+        said = describe_store(store)
+        yield Check("store", "ok", f"{where}: {said}" if said else where)
         folder = place.folder or (place.file.parent if place.file else None)
         if folder is not None:
             yield _writable(folder)

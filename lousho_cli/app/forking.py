@@ -28,8 +28,6 @@ from lousho_cli.executor.forks import ForkResult, fork_preview
 from lousho_cli.host.session import HostSession
 from lousho_cli.ports.log_store import LogStore
 
-UNREPEATABLE = "LOUSHO_UNREPEATABLE_CALLS"
-
 
 class ForkOrder(msgspec.Struct, frozen=True):
     """What a person wants forked.

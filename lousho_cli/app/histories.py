@@ -60,12 +60,14 @@ async def history(store: Sessions | None, name: str, limit: int | None = None) -
     except NotFoundError:
         return (), None
     loaded = await load(store, session_id)
-    return _entries(loaded)[:limit], loaded
+    return entries_of(loaded)[:limit], loaded
 
 
-def _entries(loaded: Loaded) -> tuple[HistoryEntry, ...]:
+def entries_of(loaded: Loaded, sizes: Sizes | None = None) -> tuple[HistoryEntry, ...]:
+    """The ring of a session that was read. ``sizes``: those of an earlier look at it, which then need not be measured again."""
     session = loaded.session
-    sizes = _Sizes(session.messages)
+    sizes = sizes or Sizes()
+    sizes.grow(session.messages)
     found = []
     before: Marked | None = None
     for mark in session.marks:
@@ -76,7 +78,7 @@ def _entries(loaded: Loaded) -> tuple[HistoryEntry, ...]:
                 step=mark.step,
                 status=mark.status,
                 saved_at=mark.at,
-                added=tuple(map(_said, _added(mark, before))),
+                added=tuple(map(_said, added_by(mark, before))),
                 bytes=sizes.of(mark),
                 finish_reason=mark.finish_reason,
                 usage=totals_of(used_with_sub_agents(mark)),
@@ -87,7 +89,7 @@ def _entries(loaded: Loaded) -> tuple[HistoryEntry, ...]:
     return tuple(reversed(found))
 
 
-def _added(mark: Marked, before: Marked | None) -> Sequence[Message]:
+def added_by(mark: Marked, before: Marked | None) -> Sequence[Message]:
     """What a mark has that the one before it had not; of the oldest kept one, its last turn and what follows it."""
     if before is not None and len(before.messages) <= len(mark.messages):
         return mark.messages[len(before.messages) :]
@@ -105,17 +107,24 @@ def _said(message: Message) -> str:
     return message.role
 
 
-class _Sizes:
+class Sizes:
     """How large each transcript of a ring is, with each message measured once where they share their list."""
 
-    def __init__(self, newest: Shared[Message]) -> None:
-        self._newest = newest
+    def __init__(self) -> None:
+        self._newest: Shared[Message] = Shared()
         self._ends = [2]
-        for message in newest:
+
+    def grow(self, newest: Shared[Message]) -> None:
+        """Measures what ``newest`` has that was not measured yet."""
+        if not newest.shares_with(self._newest):
+            self._ends = [2]
+        self._newest = newest
+        for message in newest[len(self._ends) - 1 :]:
             self._ends.append(self._ends[-1] + len(encode_value(message)) + 1)
 
     def of(self, mark: Marked) -> int:
+        """The bytes of a mark's transcript as JSON."""
         own = mark.messages
-        shared = own.shares_with(self._newest)
+        shared = own.shares_with(self._newest) and len(own) < len(self._ends)
         held = sum(len(encode_value(message)) + 1 for message in mark.held)
         return held + (self._ends[len(own)] if shared else 2 + sum(len(encode_value(message)) + 1 for message in own))

@@ -45,7 +45,23 @@ def weather(city: str) -> dict:
     return {"city": city, "forecast": "sunny", "high_c": 24}
 '''
 
-FILES = {"agent.yaml": _AGENT, "tools/weather.py": _WEATHER}
+_EVAL = """\
+# What the agent is expected to do. Run it: lousho eval
+agent: agent.yaml
+
+cases:
+  - name: looks at the forecast first
+    input: Plan my trip
+    tags: [smoke]
+    expect:
+      called_tool: { name: weather, args: { city: Lisbon }, times: 1 }
+      reply: { contains: Sunny }
+      max_steps: 2
+    soft:
+      max_tokens: 500
+"""
+
+FILES = {"agent.yaml": _AGENT, "tools/weather.py": _WEATHER, "trip.eval.yaml": _EVAL}
 """Path in the project to text."""
 
 

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import msgspec
 
-from lousho_cli.app.own_credentials import OwnCredentials, keyring_or_say
+from lousho_cli.app.own_credentials import OwnCredentials, way_of_secrets
 from lousho_cli.app.preparing import Prepared
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.secret_references import shown_reference
 from lousho_cli.errors import ConfigurationError, StorageError
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.secret_answers import put_aside
+from lousho_cli.ports.log_store import LogStore
 from lousho_cli.stores.credentials_memory import MemoryCredentials
 
 
 async def keep_secret(
-    decision: ApprovalDecision, secret: str, prepared: Prepared | None, *, goes_on: bool
+    store: LogStore, decision: ApprovalDecision, secret: str, prepared: Prepared | None, *, goes_on: bool
 ) -> tuple[ApprovalDecision, Prepared | None]:
     """The decision with the reference to a secret, and the agent whose tools can take it.
 
-    Where none of its tools could, it is kept nowhere. Else in the keyring, for 24 hours; without one by this process, where that goes
-    on with the run, for as long as it does. Where it is kept nowhere the model is told no more than that it was typed.
+    Where none of its tools could, it is kept nowhere. Else for 24 hours beside the sessions, where the store does that, or in the
+    keyring; without one by this process, where that goes on with the run, for as long as it does. Where it is kept nowhere the model
+    is told no more than that it was typed.
     """
     if prepared is not None and not _may_take(prepared):
         return decision, prepared
     reference_id, by = SYSTEM_CLOCK.new_id(), decision.by
     try:
-        reference = await put_aside(reference_id, secret, by, keyring_or_say(), SYSTEM_CLOCK)
+        reference = await put_aside(reference_id, secret, by, way_of_secrets(store), SYSTEM_CLOCK)
     except (ConfigurationError, StorageError):
         if prepared is None or not goes_on:
             return decision, prepared

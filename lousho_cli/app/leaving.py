@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec
@@ -10,14 +14,38 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.log_store import LogStore, Owner
 
 Who = Literal["us", "another", "nobody"]
 
 _WATCH_MS = 200
 
+_SILENT_S = 2.0
+"""How long nothing is said while an owner does not take a decision."""
 
-async def leave(store: LogStore, session_id: str, decision: ApprovalDecision, post_id: str) -> Who:
+
+@contextmanager
+def patient(tell: Callable[[str], None]) -> Iterator[Callable[[Owner], None]]:
+    """For who waits until an owner takes a decision that was left: gives what to call with the owner each time one looks.
+
+    Says once whom it waits for, where that takes long; and what becomes of the decision, where nobody waits for it any more.
+    """
+    until = time.monotonic() + _SILENT_S
+
+    def looks(owner: Owner) -> None:
+        nonlocal until
+        if time.monotonic() >= until:
+            until = float("inf")
+            tell(f"left for {owner.describe()}, which has not taken it yet")
+
+    try:
+        yield looks
+    except asyncio.CancelledError:
+        tell("the decision is kept, and counts once whoever drives the session takes it")
+        raise
+
+
+async def leave(store: LogStore, session_id: str, decision: ApprovalDecision, post_id: str, tell: Callable[[str], None]) -> Who:
     """Leaves a decision and waits for what comes of it.
 
     Returns:
@@ -25,15 +53,17 @@ async def leave(store: LogStore, session_id: str, decision: ApprovalDecision, po
     """
     post = Post(id=post_id, kind="answer", at=SYSTEM_CLOCK.now(), by=decision.by, body=msgspec.to_builtins(decision))
     await store.post(session_id, post)
-    while True:
-        driven = await store.owner(session_id) is not None  # asked first: what its owner wrote before it left is read below
-        who = await decided_by(store, session_id, decision.id, post_id)
-        if who != "nobody":
-            await store.discard(session_id, [post_id])
-            return who
-        if not driven:
-            return who
-        await store.watch(session_id, (await store.read(session_id)).head, _WATCH_MS)
+    with patient(tell) as looks:
+        while True:
+            owner = await store.owner(session_id)  # asked first: what its owner wrote before it left is read below
+            who = await decided_by(store, session_id, decision.id, post_id)
+            if who != "nobody":
+                await store.discard(session_id, [post_id])
+                return who
+            if owner is None:
+                return who
+            looks(owner)
+            await store.watch(session_id, (await store.read(session_id)).head, _WATCH_MS)
 
 
 async def decided_by(store: LogStore, session_id: str, approval_id: str, post_id: str) -> Who:

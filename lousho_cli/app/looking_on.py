@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import time
 from heapq import nlargest
-from itertools import islice
 
 import msgspec
 
+from lousho_cli.app.drivers import Driven, Drivers
 from lousho_cli.app.pending import pending_of
 from lousho_cli.app.results import PendingItem
 from lousho_cli.app.sessions import Listed, Listing, find_session, listed
@@ -16,26 +17,29 @@ from lousho_cli.app.wiring import locate_store, log_stamps
 from lousho_cli.core.addresses import parse_address
 from lousho_cli.core.session_ids import keeps_only_a_pause
 from lousho_cli.domain.heads import Head
-from lousho_cli.errors import StorageError
+from lousho_cli.errors import SDKError, StorageError
 from lousho_cli.ports.log_store import LogStore
-
-_ASKED = 200
-"""Of so many sessions that have not ended, the newest, it is asked who drives them: that costs a look at each."""
 
 PAGE = 2000
 """So many sessions are read at a time, unless told otherwise."""
+
+_SECONDS = 0.25
+"""A page ends after so long, however few sessions it has: a slow disk shows what it gave, and goes on."""
+
+_GLANCED = 300
+"""Among so many sessions, those that began last, a first look finds the newest."""
 
 
 class SessionsNow(msgspec.Struct, frozen=True):
     """The sessions as they are, newest first.
 
-    driven: by whom, in words, where somebody drives a session now.
+    driven: who drives those that have not ended.
     pending: everything that waits for a person, oldest first.
     left: so many sessions have not been read yet; the next look reads more of them.
     """
 
     listing: Listing = Listing()
-    driven: dict[str, str] = {}
+    driven: Driven = Driven()
     pending: tuple[PendingItem, ...] = ()
     left: int = 0
 
@@ -45,10 +49,26 @@ class Looker:
 
     def __init__(self) -> None:
         self._stamps: dict[str, tuple[int, ...]] = {}
+        self._todo: dict[str, tuple[int, ...]] = {}
         self._heads: dict[str, Head] = {}
         self._damaged: dict[str, str] = {}
         self._listed: dict[str, Listed] = {}
+        self._drivers = Drivers()
         self._now: SessionsNow | None = None
+
+    async def glance(self, store: LogStore | None, at_most: int) -> SessionsNow:
+        """Some of the sessions, those that seem newest, soon however many there are; ``left`` counts the others. For the start.
+
+        Raises:
+            StorageError: the store can not be read.
+        """
+        seen = log_stamps(store, _GLANCED) if store is not None else None
+        if store is None or seen is None:
+            return await self.look(store, at_most)
+        self._todo, others = seen
+        left = await self._read_page(store, at_most)
+        self._todo = {}  # more of them, and perhaps newer ones, are found by a look at all
+        return await self._found(store, left + others)
 
     async def look(self, store: LogStore | None, at_most: int = PAGE) -> SessionsNow:
         """The sessions of the store as they are now, those with only a history left included.
@@ -64,13 +84,19 @@ class Looker:
         """
         if store is None:
             return SessionsNow()
-        stamps = log_stamps(store)
-        left = await self._read_all(store) if stamps is None else await self._read_changed(store, stamps, at_most)
+        if not self._todo:
+            stamps = log_stamps(store)
+            if stamps is None:
+                return await self._found(store, await self._read_all(store))
+            self._compare(stamps[0])
+        return await self._found(store, await self._read_page(store, at_most))
+
+    async def _found(self, store: LogStore, left: int) -> SessionsNow:
         if self._now is None:
             sessions = tuple(sorted(self._listed.values(), key=lambda one: (one.updated_at, one.id), reverse=True))
             listing = Listing(sessions, len(sessions), tuple(sorted(self._damaged.items())))
             self._now = SessionsNow(listing, pending=pending_of(self._heads.values()))
-        return msgspec.structs.replace(self._now, driven=await _driven(store, self._now.listing.sessions), left=left)
+        return msgspec.structs.replace(self._now, driven=await self._drivers.ask(store, self._now.listing.sessions), left=left)
 
     async def _read_all(self, store: LogStore) -> int:
         found = await store.heads()
@@ -80,19 +106,26 @@ class Looker:
             self._keep(head.id, head)
         return 0
 
-    async def _read_changed(self, store: LogStore, stamps: dict[str, tuple[int, ...]], at_most: int) -> int:
+    def _compare(self, stamps: dict[str, tuple[int, ...]]) -> None:
+        """Finds what is to be read, the newest first; forgets what is gone."""
         for gone in self._stamps.keys() - stamps.keys():
             self._forget(gone)
             del self._stamps[gone]
-        changed = [one for one, stamp in stamps.items() if self._stamps.get(one) != stamp]
-        for session_id in nlargest(at_most, changed, key=stamps.__getitem__):
+        self._todo = {one: stamp for one, stamp in stamps.items() if self._stamps.get(one) != stamp}
+
+    async def _read_page(self, store: LogStore, at_most: int) -> int:
+        """Reads some of what is to be read; how many are left."""
+        ends = time.monotonic() + _SECONDS
+        for session_id in nlargest(at_most, self._todo, key=self._todo.__getitem__):
             self._forget(session_id)
-            self._stamps[session_id] = stamps[session_id]
+            self._stamps[session_id] = self._todo.pop(session_id)
             try:
                 self._keep(session_id, await store.head(session_id))
-            except StorageError as error:
+            except SDKError as error:  # a folder may have a name that no session has
                 self._damaged[session_id] = error.detail
-        return max(len(changed) - at_most, 0)
+            if time.monotonic() > ends:
+                break
+        return len(self._todo)
 
     def _forget(self, session_id: str) -> None:
         self._now = None
@@ -107,31 +140,33 @@ class Looker:
             self._listed[session_id] = listed(head)
 
 
-async def _driven(store: LogStore, sessions: Sequence[Listed]) -> dict[str, str]:
-    driven = {}
-    for session in islice((one for one in sessions if one.status == "in-progress"), _ASKED):
-        try:
-            owner = await store.owner(session.id)
-        except StorageError:
-            continue  # it was removed meanwhile, or its folder is closed: the list says what can be said
-        if owner is not None:
-            driven[session.id] = owner.describe()
-    return driven
+Place = tuple[int, int] | None
+"""Which folder or file a store lies in, as the disk numbers it; None for one that lies in none."""
 
 
-def check_still_there(flag: str | None) -> None:
+def check_still_there(flag: str | None) -> Place:
     """Makes sure that a store that was there still is. One that is taken away under a reader looks like an empty one.
 
     Args:
         flag: as ``--store`` says it.
 
+    Returns:
+        Where it lies: something else where another store was put there in its place.
+
     Raises:
-        StorageError: it is gone.
+        StorageError: it is gone, or can not be looked at.
     """
     place = locate_store(flag)
     path = place.folder / "sessions" if place.folder is not None else place.file
-    if path is not None and not path.exists():
-        raise StorageError(f"the store is gone: {path}")
+    if path is None:
+        return None
+    try:
+        info = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise StorageError(f"the store is gone: {path}") from error
+    except OSError as error:
+        raise StorageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    return info.st_dev, info.st_ino
 
 
 async def find_point(store: LogStore | None, text: str) -> str:

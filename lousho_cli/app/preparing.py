@@ -180,6 +180,7 @@ def _subagent(entry: SubAgentEntry, gated: bool, tape: Tape | None, offered: Off
         max_duration_ms=limits.max_duration_ms,
         needs_approval=entry.needs_approval or gated,
         subagents=_subagents(file, tape, offered),
+        background=entry.background,
     )
 
 

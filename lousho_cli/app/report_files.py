@@ -11,6 +11,19 @@ from lousho_cli.app.wiring import current_folder
 from lousho_cli.errors import ConfigurationError, StorageError
 
 
+def check_report(name: str, flag: str) -> None:
+    """Whether a report may be called so, before anything is done for it.
+
+    Raises:
+        ConfigurationError: the name is empty, or ``-``: on stdout stands what the command says itself.
+    """
+    if not name.strip():
+        raise ConfigurationError(f"{flag} is empty", field=flag, code="LOUSHO_USAGE", hint="Name a file, or leave it out.")
+    if name == "-":
+        hint = "Name a file; one that is called - is ./-."
+        raise ConfigurationError(f"{flag} writes a file, and not to stdout", field=flag, code="LOUSHO_USAGE", hint=hint)
+
+
 def write_report(name: str, data: bytes, flag: str, hint: str = "Check the folder, its permissions and the free space.") -> None:
     """Writes a file, and the folders above it; one that is there is replaced, and stands as it was where that fails.
 
@@ -19,11 +32,10 @@ def write_report(name: str, data: bytes, flag: str, hint: str = "Check the folde
         hint: what to do where it fails.
 
     Raises:
-        ConfigurationError: the name is empty.
+        ConfigurationError: as ``check_report``.
         StorageError: it can not be written.
     """
-    if not name.strip():
-        raise ConfigurationError(f"{flag} is empty", field=flag, code="LOUSHO_USAGE", hint="Name a file, or leave it out.")
+    check_report(name, flag)
     target = Path(os.path.realpath(current_folder() / Path(name).expanduser()))
     aside = target.with_name(f".{target.name:.100}.{secrets.token_hex(6)}.tmp")
     try:

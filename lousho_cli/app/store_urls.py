@@ -10,7 +10,7 @@ from lousho_cli.errors import ConfigurationError
 Kind = Literal["path", "memory", "sqlite", "postgresql", "kv"]
 
 _WORD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_KINDS: dict[str, Kind] = {"memory": "memory", "sqlite": "sqlite", "postgresql": "postgresql", "kv": "kv"}
+_KINDS: dict[str, Kind] = {"memory": "memory", "sqlite": "sqlite", "postgresql": "postgresql", "postgres": "postgresql", "kv": "kv"}
 
 
 def kv_parts(url: str) -> tuple[str, str, str]:

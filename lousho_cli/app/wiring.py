@@ -7,6 +7,8 @@ an answer, not an error.
 from __future__ import annotations
 
 import os
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from lousho_cli.ports.log_store import LogStore
 if TYPE_CHECKING:
     from lousho_cli.app.plain_sessions import PlainSessions
     from lousho_cli.stores.findings import Finding as StoreFinding
+    from lousho_cli.stores.postgres.store import PostgresStore
     from lousho_cli.stores.sqlite.store import SqliteStore
     from lousho_cli.stores.views import ApprovalView, CheckpointView
 
@@ -100,7 +103,7 @@ def open_store(flag: str | None = None, *, create: bool, history_limit: int = DE
         history_limit: how many checkpoints of a session are kept by what is written.
 
     Raises:
-        ConfigurationError: the URL is not valid, or names a kind this version does not have.
+        ConfigurationError: the URL is not valid, or what its kind needs is not installed.
         NotAStoreError: the path is something else.
     """
     place = locate_store(flag)
@@ -115,15 +118,13 @@ def open_store(flag: str | None = None, *, create: bool, history_limit: int = DE
         raise ConfigurationError(
             f"{place.url} keeps checkpoints, not logs: a run can not be driven, listed or decided there",
             field="store",
-            hint="show, history, fork and diff take it; the others need a folder or sqlite:FILE, such as --store .lousho",
+            hint="show, history, fork, diff and export take it; the others need a folder, sqlite:FILE or postgresql://…",
         )
     if place.file is not None:
         return _sqlite_store(place.file, history_limit, create=create)
-    raise ConfigurationError(
-        f"{kind_of(place.url)}: stores are not in this version",
-        field="store",
-        hint="Use a folder, such as --store .lousho",
-    )
+    from lousho_cli.stores.postgres.store import PostgresStore
+
+    return PostgresStore(place.url, history_limit)  # reading makes no table in it
 
 
 def open_to_look(flag: str | None = None) -> LogStore | PlainSessions | None:
@@ -190,6 +191,41 @@ def approvals_of(store: LogStore) -> ApprovalView:
     return ApprovalView(store)
 
 
+def log_stamps(store: LogStore, newest: int | None = None) -> tuple[dict[str, tuple[int, ...]], int] | None:
+    """How each log of a store looks from outside, by session id; the larger, the newer. Cheap: no log is read.
+
+    One that has the same stamp as before holds what it held. None for a store that can not tell.
+
+    Args:
+        newest: look at no more than so many, those that seem to have begun last, however many there are.
+
+    Returns:
+        The stamps, and how many logs were not looked at.
+
+    Raises:
+        StorageError: the store itself can not be read.
+    """
+    from lousho_cli.stores.file.store import FileStore
+
+    if isinstance(store, FileStore):
+        from lousho_cli.stores.file import stamps as of_files
+
+        return of_files.stamps(store.layout, newest)
+    postgres = _postgres_of(store)
+    if postgres is not None:
+        from lousho_cli.stores.postgres import stamps as of_server
+
+        nothing: tuple[dict[str, tuple[int, ...]], int] = ({}, 0)
+        return postgres.database.look(partial(of_server.stamps, newest=newest), nothing)
+    from lousho_cli.stores.sqlite.store import SqliteStore
+
+    if not isinstance(store, SqliteStore):
+        return None
+    from lousho_cli.stores.sqlite import stamps as of_rows
+
+    return of_rows.stamps(store.database, newest)
+
+
 async def inspect_logs(store: LogStore, session_id: str | None = None) -> list[StoreFinding]:
     """What ``fsck`` finds in a store, or in one session of it. Writes nothing.
 
@@ -203,6 +239,12 @@ async def inspect_logs(store: LogStore, session_id: str | None = None) -> list[S
         from lousho_cli.stores.file import fsck as in_files
 
         return in_files.check_session(store.layout, session_id) if session_id is not None else await in_files.check(store)
+    postgres = _postgres_of(store)
+    if postgres is not None:
+        from lousho_cli.stores.postgres import fsck as on_server
+
+        found = on_server.check_session(postgres.database, session_id) if session_id is not None else on_server.check(postgres.database)
+        return await found
     from lousho_cli.stores.sqlite import fsck as in_database
 
     database = _database_of(store)
@@ -210,7 +252,7 @@ async def inspect_logs(store: LogStore, session_id: str | None = None) -> list[S
 
 
 async def repair_log(store: LogStore, session_id: str) -> str | None:
-    """Repairs one session; gives the path of the damaged log that was kept, None when there was nothing to repair.
+    """Repairs one session; says where the damaged log is kept, None when there was nothing to repair.
 
     Raises:
         SessionBusyError: somebody drives it.
@@ -222,9 +264,31 @@ async def repair_log(store: LogStore, session_id: str) -> str | None:
         from lousho_cli.stores.file.repair import repair as repair_file
 
         return await repair_file(store, session_id)
+    postgres = _postgres_of(store)
+    if postgres is not None:
+        from lousho_cli.stores.postgres.repair import repair as repair_on_server
+
+        return await repair_on_server(postgres, session_id)
     from lousho_cli.stores.sqlite.repair import repair as repair_rows
 
     return await repair_rows(_database_of(store), session_id)
+
+
+def describe_store(store: LogStore | PlainSessions) -> str:
+    """What a server says of itself, once it was reached; '' for a store without one.
+
+    Raises:
+        StorageError: it can not be reached.
+        LogVersionError: a newer version made its tables into what this one does not know.
+    """
+    postgres = _postgres_of(store)
+    return postgres.describe() if postgres is not None else ""
+
+
+def _postgres_of(store: LogStore | PlainSessions) -> PostgresStore | None:
+    """The store, where it is one in PostgreSQL. Its driver is loaded only where there is one."""
+    module = sys.modules.get("lousho_cli.stores.postgres.store")
+    return store if module is not None and isinstance(store, module.PostgresStore) else None
 
 
 def _database_of(store: LogStore) -> SqliteStore:

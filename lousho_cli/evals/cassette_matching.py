@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from lousho_cli.evals.cassette_file import Entry, Request
+from lousho_cli.evals.cassette_file import Entry, Request, RequestMessage
 from lousho_cli.evals.normalise import canonical, canonical_args
 
 Match = Literal["sequence", "request"]
@@ -107,8 +107,20 @@ class Matching:
 
 def key_of(request: Request, kind: str = "stream") -> str:
     """What two calls must have in common to be the same: all but what the caller never says."""
-    asked = [kind, request.model, _messages(request), _tools_key(msgspec.json.encode(request.tools))]
-    return json.dumps(asked, ensure_ascii=False, sort_keys=True)
+    head = json.dumps([kind, request.model], ensure_ascii=False)
+    return "\n".join((head, *map(_message_key, request.messages), _tools_key(msgspec.json.encode(request.tools))))
+
+
+def _message_key(message: RequestMessage) -> str:
+    """A message in one spelling, as JSON text on one line."""
+    if all(type(call.args) is str for call in message.tool_calls):
+        return _message_key_once(message)
+    return _message_key_once.__wrapped__(message)  # values that another program wrote: 1 and true would be the same to the cache
+
+
+@lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more, and so does the cassette
+def _message_key_once(message: RequestMessage) -> str:
+    return json.dumps(_told_of(message), ensure_ascii=False, sort_keys=True)
 
 
 def short_key(key: str) -> str:
@@ -126,12 +138,15 @@ def _data(request: Request) -> dict[str, Any]:
 
 
 def _messages(request: Request) -> Any:
-    messages = msgspec.to_builtins(request.messages)
-    for message in messages:
-        for call in message.get("toolCalls", ()):
-            given = call["args"]
-            call["args"] = canonical_args(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
-    return messages
+    return [_told_of(message) for message in request.messages]
+
+
+def _told_of(message: RequestMessage) -> Any:
+    told = msgspec.to_builtins(message)
+    for call in told.get("toolCalls", ()):
+        given = call["args"]
+        call["args"] = canonical_args(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+    return told
 
 
 def _tools(tools: Any) -> Any:

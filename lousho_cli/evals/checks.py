@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from lousho_cli.errors import ConfigurationError
 
 _SHOWN = 300
 _HOLDS_FROM = 0.5
@@ -14,13 +17,37 @@ _HOLDS_FROM = 0.5
 def agrees(wanted: Any, given: Any) -> bool:
     """Whether a value has at least what is wanted: the named keys of a mapping, all of a list; 1.0 is 1. A function decides itself."""
     if callable(wanted):
-        return bool(wanted(given))
+        return bool(_asked(wanted, given))
     if isinstance(wanted, Mapping):
         return isinstance(given, Mapping) and all(name in given and agrees(value, given[name]) for name, value in wanted.items())
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         alike = isinstance(given, Sequence) and not isinstance(given, str) and len(wanted) == len(given)
         return alike and all(agrees(one, other) for one, other in zip(wanted, given, strict=True))
     return isinstance(wanted, bool) == isinstance(given, bool) and bool(wanted == given)
+
+
+def equals(wanted: Any, given: Any) -> bool:
+    """Whether two values are the same, through all of their parts. 1.0 is 1, True is not; a tuple is a list."""
+    if isinstance(wanted, Mapping):
+        return isinstance(given, Mapping) and wanted.keys() == given.keys() and all(equals(wanted[name], given[name]) for name in wanted)
+    if isinstance(wanted, list | tuple):
+        alike = isinstance(given, list | tuple) and len(wanted) == len(given)
+        return alike and all(equals(one, other) for one, other in zip(wanted, given, strict=True))
+    return isinstance(wanted, bool) == isinstance(given, bool) and bool(wanted == given)
+
+
+def _asked(check: Callable[[Any], Any], value: Any) -> Any:
+    """What a function says of a value.
+
+    Raises:
+        ConfigurationError: it is async, so that it said nothing yet: what it gives would always count as true.
+    """
+    said = check(value)
+    if inspect.isawaitable(said):
+        if inspect.iscoroutine(said):
+            said.close()
+        raise ConfigurationError(f"{_named(check)} is async, and a check may not be", field="check", hint="Await what it needs before.")
+    return said
 
 
 def held(value: Any, check: Any) -> tuple[bool, float, str]:
@@ -32,10 +59,10 @@ def held(value: Any, check: Any) -> tuple[bool, float, str]:
         found = check.search(value if isinstance(value, str) else shown(value)) is not None
         return found, float(found), f"{shown(value)} does not match {check.pattern}" if not found else shown(value)
     if not callable(check):
-        same = agrees(check, value) and (not isinstance(check, Mapping) or len(check) == len(value))
+        same = equals(check, value)
         return same, float(same), shown(value) if same else f"{shown(value)} is not {shown(check)}"
     try:
-        given = check(value)
+        given = _asked(check, value)
     except AssertionError as error:
         return False, 0.0, str(error) or shown(value)
     if isinstance(given, int | float) and not isinstance(given, bool):

@@ -5,9 +5,10 @@ An assertion never raises: each is noted, so that one run tells everything that 
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -18,6 +19,8 @@ from lousho_cli.errors import ConfigurationError
 from lousho_cli.evals.checks import agrees, counted, held, shown
 from lousho_cli.evals.eval_results import Assertion, EvalUsage
 from lousho_cli.evals.trajectory import trajectory_matches
+
+T = TypeVar("T")
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -65,11 +68,13 @@ class EvalContext:
         self._talk = talk
         self._said: list[Said] = []
         self._steps: tuple[Step, ...] | None = None
+        self._failed = ""
+        self._begun: list[tuple[str, Coroutine[Any, Any, Any]]] = []
         self.assertions: list[Assertion] = []
 
     # Talking
 
-    async def send(self, text: str, *, approve: bool = False) -> str:
+    def send(self, text: str, *, approve: bool = False) -> Coroutine[Any, Any, str]:
         """Says something to the agent, in one session for the whole case; gives its answer, '' where it pauses.
 
         Args:
@@ -78,7 +83,15 @@ class EvalContext:
         Raises:
             SDKError: the run failed.
         """
-        said = await self._talk.send(text, approve=approve)
+        return self._awaited("send", self._send(text, approve))
+
+    async def _send(self, text: str, approve: bool) -> str:
+        try:
+            said = await self._talk.send(text, approve=approve)
+        except Exception as error:
+            self._failed = getattr(error, "detail", "") or type(error).__name__
+            raise
+        self._failed = ""
         self._said.append(said)
         self._steps = None
         return said.text
@@ -122,10 +135,12 @@ class EvalContext:
     def completed(self, expected: bool = True) -> Assertion:
         """The last run came to an answer: no pause, no limit, no abort. ``expected`` False: it did not."""
         last = self._said[-1] if self._said else None
-        done = last is not None and last.status == "finished" and last.finish_reason == "stop"
+        done = last is not None and last.status == "finished" and last.finish_reason == "stop" and not self._failed
         why = "nothing was sent" if last is None else f"it ended with {last.finish_reason}"
         if last is not None and last.waits_for:
             why = f"it waits for a person to decide on {last.waits_for}"
+        if self._failed:
+            why = f"its run failed: {self._failed}"
         return self._note("completed" if expected else "not completed", done is expected, "it ended with an answer" if done else why)
 
     def called_tool(self, name: str, args: Mapping[str, Any] | None = None, times: int | None = None) -> Assertion:
@@ -148,8 +163,14 @@ class EvalContext:
         return self._note(f"not_called_tool {name}", not calls, f"{name} was called: {', '.join(shown(call.args) for call in calls)}")
 
     def tool_order(self, *names: str | Sequence[str]) -> Assertion:
-        """These tools were called in this order; others may have been called in between."""
+        """These tools were called in this order; others may have been called in between.
+
+        Raises:
+            ConfigurationError: it names none.
+        """
         wanted = [name for given in names for name in ([given] if isinstance(given, str) else given)]
+        if not wanted:
+            raise ConfigurationError("tool_order names no tool", field="tool_order", hint='Write it as t.tool_order("search", "book").')
         rest = iter(call.name for call in self._calls)
         return self._note(f"tool_order {' > '.join(wanted)}", all(name in rest for name in wanted), f"called: {self._names}")
 
@@ -198,17 +219,48 @@ class EvalContext:
         self.assertions[place] = softened = msgspec.structs.replace(assertion, soft=True)
         return softened
 
-    async def judge(self, rubric: str) -> Assertion:
+    def judge(self, rubric: str) -> Coroutine[Any, Any, Assertion]:
         """A model grades the conversation by a rubric. It is played from the cassette, or asked with ``--judge``; else this is skipped.
 
         Raises:
             SDKError: the model that grades failed.
         """
+        return self._awaited("judge", self._judge(rubric))
+
+    async def _judge(self, rubric: str) -> Assertion:
         verdict = await self._talk.judge(rubric, self._said[-1].messages if self._said else ())
         name = f"judge {rubric.strip().splitlines()[0]:.60}" if rubric.strip() else "judge"
         if isinstance(verdict, str):
             return self._add(Assertion(name=name, passed=False, score=0, skipped=True, detail=verdict))
         return self._note(name, verdict.passed, verdict.reason, verdict.score)
+
+    def end(self) -> None:
+        """The case has said all it says. One that asked for nothing to hold is held to have come to an answer.
+
+        Raises:
+            ConfigurationError: something of it was not awaited, so that it never happened; or it did nothing at all.
+        """
+        left = [name for name, begun in self._begun if inspect.getcoroutinestate(begun) == inspect.CORO_CREATED]
+        self.close()
+        if left:
+            name = left[0]
+            raise ConfigurationError(f"t.{name} was not awaited, so that it did not happen", field=name, hint=f"Write: await t.{name}(…)")
+        if not (self._said or self._failed or self.assertions):
+            hint = "Write: await t.send(…), and what must hold then: t.completed()."
+            raise ConfigurationError("it says nothing to its agent and looks at nothing", field="case", hint=hint)
+        if all(one.skipped for one in self.assertions):
+            self.completed()
+
+    def close(self) -> None:
+        """Leaves what was not awaited."""
+        for _, begun in self._begun:
+            if inspect.getcoroutinestate(begun) == inspect.CORO_CREATED:
+                begun.close()
+        self._begun.clear()
+
+    def _awaited(self, name: str, begun: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
+        self._begun.append((name, begun))
+        return begun
 
     @property
     def _names(self) -> str:

@@ -14,6 +14,7 @@ async def sunny(t):
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, overload
@@ -22,7 +23,7 @@ import msgspec
 
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.evals.context import EvalContext
-from lousho_cli.evals.given_results import GivenResult
+from lousho_cli.evals.given_results import GivenResult, given_results
 
 INVALID = "LOUSHO_EVALS_INVALID"
 
@@ -32,6 +33,7 @@ Test = Callable[[EvalContext], Awaitable[object] | None]
 DEFAULT_CASE = "default"
 
 _LONGEST_SLUG = 60
+_LONGEST_SLUG_BYTES = 180  # a name of a file has 255, and more stands around it while it is written
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -92,14 +94,43 @@ class Eval:
     def case(self, given: Test, /) -> Test: ...
 
     @overload
-    def case(self, given: str | None = None, /, *, tags: Iterable[str] = (), ignore: Iterable[str] = ()) -> Callable[[Test], Test]: ...
+    def case(
+        self,
+        given: str | None = None,
+        /,
+        *,
+        tags: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        tool_results: Iterable[Mapping[str, Any] | GivenResult] = (),
+        stop_after: int | None = None,
+    ) -> Callable[[Test], Test]: ...
 
-    def case(self, given: Any = None, /, *, tags: Iterable[str] = (), ignore: Iterable[str] = ()) -> Any:
-        """Makes a function a case, called as the function or as is said: ``@trip.case`` or ``@trip.case("Rain", tags=["slow"])``."""
+    def case(
+        self,
+        given: Any = None,
+        /,
+        *,
+        tags: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        tool_results: Iterable[Mapping[str, Any] | GivenResult] = (),
+        stop_after: int | None = None,
+    ) -> Any:
+        """Makes a function a case, called as the function or as is said: ``@trip.case`` or ``@trip.case("Rain", tags=["slow"])``.
+
+        Args:
+            tool_results: what calls give in place of running, each ``{"name", "args", "result", "is_error"}`` as in YAML.
+            stop_after: so many steps are all of the case.
+
+        Raises:
+            ConfigurationError: a case is called so, or something is not what it has to be.
+        """
+        if isinstance(stop_after, bool) or not isinstance(stop_after, int | None) or (stop_after is not None and stop_after < 1):
+            raise ConfigurationError("stop_after must be a number of steps, 1 or more", field="stop_after", code=INVALID)
+        results = given_results(tool_results)
 
         def adding(test: Test) -> Test:
             name = given if isinstance(given, str) else getattr(test, "__name__", DEFAULT_CASE)
-            self.add(Case(name, test, _words("tags", tags), _words("ignore", ignore)))
+            self.add(Case(name, test, _words("tags", tags), _words("ignore", ignore), results, stop_after))
             return test
 
         return adding(given) if callable(given) else adding
@@ -144,6 +175,9 @@ def _words(field: str, given: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)  # asked several times of each case
 def slug_of(name: str) -> str:
-    """A name as a part of a path: lower case, everything but letters and digits a hyphen, at most 60 characters."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST_SLUG].strip("-")
-    return plain or DEFAULT_CASE
+    """A name as a part of a path: lower case, everything but letters and digits a hyphen, at most 60 characters.
+
+    Letters are those of any script, each in one spelling; a part of a path is at most 180 bytes long.
+    """
+    plain = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", name.lower())).strip("-")[:_LONGEST_SLUG]
+    return plain.encode("utf-8", "ignore")[:_LONGEST_SLUG_BYTES].decode("utf-8", "ignore").strip("-") or DEFAULT_CASE

@@ -11,7 +11,7 @@ from lousho_cli.core.trajectory import Trajectory
 from lousho_cli.evals.drift import DriftRow, Parting
 
 Result = Literal["passed", "failed", "error", "skipped"]
-"""``failed``: a gate did not hold. ``error``: the case could not be run to its end. ``skipped``: it was not asked for."""
+"""``failed``: a gate did not hold. ``error``: the case could not be run to its end. ``skipped``: it says itself not to run it."""
 
 Source = Literal["model", "replayed", "recorded"]
 """Who answered: the provider itself, a cassette, or the provider while a cassette was made."""
@@ -47,7 +47,7 @@ class CaseResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What became of one case.
 
     eval, case: their names; file: where it is written, from the working folder, with ``/``.
-    error: why it could not be run to its end, '' where it was. hint: what to do about it.
+    error: why it could not be run to its end, '' where it was. hint: what to do about it, or why it was skipped.
     drift: how the run of now differs from the committed cassette; None where that was not asked.
     parting: the first step that parts. trajectory: what the model did now; committed: and when the cassette was made.
     reply: the model's last text. cassette: the file that was played or made, as ``file``.
@@ -89,7 +89,7 @@ class EvalRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     passed, failed: how many; failed counts what could not be run, too.
     complete: whether every case was run; not where the run was cut. selected: how many there were to run.
-    at: when it began, UTC, ISO 8601. mode: ``auto``, ``record``, ``replay`` or ``drift``.
+    at: when it began, UTC, ISO 8601. mode: ``auto``, ``record``, ``replay`` or ``drift``. signal: the number of the one that cut it.
     """
 
     cases: tuple[CaseResult, ...]
@@ -100,6 +100,7 @@ class EvalRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     mode: str = "auto"
     at: str = ""
     complete: bool = True
+    signal: int | None = None
 
     @property
     def cost_usd(self) -> float | None:

@@ -10,7 +10,7 @@ from lousho_cli.evals.context import EvalContext
 from lousho_cli.evals.eval_results import Assertion
 
 Expected = Mapping[str, Any]
-"""Expectations by name, in the shape that ``app.eval_schema`` checks: lists where several may be said."""
+"""Expectations by name, in the shape that ``app.evaluating.schema`` checks: lists where several may be said."""
 
 
 def case_of(inputs: Sequence[str], expect: Expected, soft: Expected, *, approve: bool = False) -> Callable[[EvalContext], Awaitable[None]]:

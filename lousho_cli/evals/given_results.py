@@ -6,20 +6,45 @@ has among its own; the last that fits serves again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from lousho_cli.errors import ConfigurationError
 from lousho_cli.evals.checks import agrees
 
 
-class GivenResult(msgspec.Struct, frozen=True):
-    """What a call of ``name`` gives. args: those that the call must have at least, None for any."""
+class GivenResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a call of ``name`` gives. args: those that the call must have at least, None for any. is_error: the tool failed with it."""
 
     name: str
     result: Any
     args: Any = None
+    is_error: bool = False
+
+
+def given_results(given: Any) -> tuple[GivenResult, ...]:
+    """Results as a case in Python has them: each a ``GivenResult``, or a dictionary as in YAML.
+
+    Raises:
+        ConfigurationError: one of them is neither; ``field`` names it.
+    """
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise _not_given("tool_results", "must be a list")
+    return tuple(one if isinstance(one, GivenResult) else _given(one, f"tool_results.{number}") for number, one in enumerate(given))
+
+
+def _given(one: Any, field: str) -> GivenResult:
+    try:
+        return msgspec.convert(one, GivenResult)
+    except msgspec.ValidationError as error:
+        raise _not_given(field, f"is none: {error}") from None
+
+
+def _not_given(field: str, why: str) -> ConfigurationError:
+    hint = 'Write it as {"name": "weather", "args": {"city": "Lisbon"}, "result": {"forecast": "rain"}}.'
+    return ConfigurationError(f"{field} {why}", field=field, code="LOUSHO_EVALS_INVALID", hint=hint)
 
 
 class AskedCall(Protocol):
@@ -52,4 +77,5 @@ class GivenResults:
             return {"deny": "the case has no result for these arguments"}
         place = found if found is not None else fit[-1]
         self._unused.pop(place, None)
-        return {"result": self._given[place].result}
+        one = self._given[place]
+        return {"error": one.result} if one.is_error else {"result": one.result}

@@ -49,7 +49,7 @@ def _case(case: CaseResult) -> ET.Element:
         failure = ET.SubElement(element, "failure", message=_xml(shown[0].name if shown else "failed"))
         failure.text = _xml("\n".join(f"{one.name}: {one.detail}" for one in shown))
     elif case.result == "skipped":
-        ET.SubElement(element, "skipped")
+        ET.SubElement(element, "skipped", message=_xml(case.hint))
     if soft:
         ET.SubElement(element, "system-out").text = _xml("\n".join(f"soft: {one.name}: {one.detail}" for one in soft))
     return element

@@ -10,11 +10,11 @@ from typing import Any, Literal, cast
 import msgspec
 
 from lousho_cli.core.answers import answer_from
-from lousho_cli.domain.messages import FilePart, ImagePart, Message, ToolCall
+from lousho_cli.domain.messages import FilePart, ImagePart, Message, Role, ToolCall
 from lousho_cli.domain.plain import json_text, text_of
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import HookError, ProviderError
-from lousho_cli.evals.cassette_file import Chunk, Failure, Request, RequestTool, Response, ResponseCall, Usage
+from lousho_cli.evals.cassette_file import Chunk, Failure, Request, RequestMessage, RequestTool, Response, ResponseCall, Usage
 from lousho_cli.evals.normalise import canonical, canonical_args, normalised
 from lousho_cli.evals.redact import Redact, pieces_of, redacted
 from lousho_cli.ports.provider import Answer, ModelRequest, ProviderEvent, ReasoningDelta, TextDelta, ToolSpec
@@ -38,15 +38,30 @@ def request_of(request: ModelRequest, redact: Redact, normalize: Normalize | Non
     Raises:
         HookError: ``normalize`` or ``redact`` failed.
     """
-    data: dict[str, Any] = {"model": request.model, "messages": [_message(message) for message in request.messages]}
     if normalize is None:
-        tools = _tools(request.tools, redact)
-    else:
-        data = _asked(normalize, data | {"tools": _plain_tools(request.tools), "temperature": None, "maxTokens": None})
-        tools = _clean_tools(data.pop("tools"), redact)
+        model = None if request.model is None else redact(request.model)
+        return Request(model, tuple(_clean_message(message, redact) for message in request.messages), _tools(request.tools, redact))
+    data: dict[str, Any] = {"model": request.model, "messages": [_message(message) for message in request.messages]}
+    data = _asked(normalize, data | {"tools": _plain_tools(request.tools), "temperature": None, "maxTokens": None})
+    tools = _clean_tools(data.pop("tools"), redact)
     clean = redacted(data, redact)
-    model = clean["model"]
-    return msgspec.structs.replace(msgspec.convert(normalised(clean) | {"model": model}, Request), tools=tools)
+    return msgspec.structs.replace(msgspec.convert(normalised(clean) | {"model": clean["model"]}, Request), tools=tools)
+
+
+def _clean_message(message: Message, redact: Redact) -> RequestMessage:
+    if isinstance(message.content, str):
+        calls = tuple((call.name, call.arguments) for call in message.tool_calls)
+        return _clean_text(message.role, message.content, message.tool_name, message.is_error, calls, redact)
+    return msgspec.convert(normalised(redacted(_message(message), redact)), RequestMessage)
+
+
+@lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more
+def _clean_text(
+    role: Role, text: str, tool_name: str | None, is_error: bool, calls: tuple[tuple[str, str], ...], redact: Redact
+) -> RequestMessage:
+    made = tuple(ToolCall("", name, arguments) for name, arguments in calls)
+    message = Message(role, text, tool_calls=made, tool_name=tool_name, is_error=is_error)
+    return msgspec.convert(normalised(redacted(_message(message), redact)), RequestMessage)
 
 
 def _tools(tools: tuple[ToolSpec, ...], redact: Redact) -> tuple[RequestTool, ...]:

@@ -24,13 +24,14 @@ class Story(msgspec.Struct, frozen=True):
     """A session, or the beginning of one.
 
     inputs: what was said, each answered to its end, the last perhaps not. answers: the model's, in order.
-    results: what each call gave, by the number of its answer and its id.
+    results: what each call gave, by the number of its answer and its id; failed: those of them that are errors.
     stop_after: so many answers, where what comes behind them is not part of it; None where it ends by itself.
     """
 
     inputs: tuple[str, ...]
     answers: tuple[Answer, ...]
     results: Mapping[tuple[int, str], Any]
+    failed: frozenset[tuple[int, str]] = frozenset()
     stop_after: int | None = None
 
     @property
@@ -54,6 +55,7 @@ def story_of(messages: Sequence[Message], used: Sequence[StepUsage], finish_reas
     inputs: list[str] = []
     answers: list[Message] = []
     results: dict[tuple[int, str], Any] = {}
+    failed: set[tuple[int, str]] = set()
     before = ""
     for message in told:
         if message.role == "user":
@@ -61,7 +63,10 @@ def story_of(messages: Sequence[Message], used: Sequence[StepUsage], finish_reas
         elif message.role == "assistant":
             answers.append(message)
         elif message.role == "tool":
-            results.setdefault((len(answers) - 1, message.tool_call_id or ""), _value(message.text))
+            key = (len(answers) - 1, message.tool_call_id or "")
+            if key not in results and message.is_error:
+                failed.add(key)
+            results.setdefault(key, _value(message.text))
         elif inputs:
             raise _no_case("its transcript holds a system message behind its beginning", "A case has its agent's prompt alone.")
         before = "call" if message.role == "assistant" and message.tool_calls else message.role
@@ -73,6 +78,7 @@ def story_of(messages: Sequence[Message], used: Sequence[StepUsage], finish_reas
         inputs=tuple(inputs),
         answers=tuple(_answer(one, usages[n], last if n == len(answers) - 1 else "stop") for n, one in enumerate(answers)),
         results=results,
+        failed=frozenset(failed),
         stop_after=None if ended else len(answers),
     )
 

@@ -68,6 +68,7 @@ class Tape:
         goes_on: it is used for a session that has begun before.
         stays_open: a file that is begun here is open until ``complete``.
         clean: what ``redactor`` made, where many cassettes are played one after the other.
+        bare: one that is not there is played as one that holds no call.
 
     Raises:
         CassetteError: the file can not be used, or there is none to replay.
@@ -85,6 +86,7 @@ class Tape:
         goes_on: bool = False,
         stays_open: bool = False,
         clean: Redact | None = None,
+        bare: bool = False,
     ) -> None:
         _one_of("mode", mode, ("record", "replay", "auto"))
         _one_of("match", match, ("sequence", "request"))
@@ -93,7 +95,7 @@ class Tape:
         self._replaces = mode == "record"
         self._seen: Identity | None = None if self._replaces else identity_of(path)
         self.file = None if self._replaces else read_cassette(path)
-        if mode == "replay" and self.file is None:
+        if mode == "replay" and self.file is None and not bare:
             raise invalid(path, "is not there", f"Record it first: run once without it in mode auto, or in mode record ({path}).")
         self.records = mode != "replay" and (self.file is None or self.file.open)
         entries = self.file.entries if self.file else ()

@@ -80,7 +80,7 @@ async def test_booking_needs_approval_and_tells_the_reference(tmp_path):
 
 async def test_a_new_project_runs_as_it_is(tmp_path):
     written = init_project(tmp_path / "new")
-    assert [str(path.relative_to(tmp_path / "new")) for path in written] == ["agent.yaml", str(Path("tools/weather.py"))]
+    assert [str(path.relative_to(tmp_path / "new")) for path in written] == ["agent.yaml", str(Path("tools/weather.py")), "trip.eval.yaml"]
     agent = load_agent_file(tmp_path / "new" / "agent.yaml")
     messages = await play(__import__("msgspec").structs.replace(agent, first_input="Plan my trip"))
     assert json.loads(messages[1].tool_calls[0].arguments) == {"city": "Lisbon"}

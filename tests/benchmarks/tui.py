@@ -2,9 +2,9 @@
 
     python tests/benchmarks/tui.py [--rounds 7] [--sessions 10000]
 
-First frame: from the start of the process, the loading of Textual included, until rows stand on the screen. Rounds are interleaved, each
-in a process of its own, and minima compared. Slowest key: the longest that one key, of those that go through, filter, sort
-and group the whole list, kept the loop from anything else.
+First frame: until rows stand on the screen, from the start of the program, when all it needs is loaded, and from the start of the
+process. Rounds are interleaved, each in a process of its own, and minima compared. Slowest key: the longest that one key, of
+those that go through, filter, sort and group the whole list, kept the loop from anything else, in time on a processor.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from lousho_cli.domain import records as r  # noqa: E402
 from lousho_cli.domain.messages import Message, user  # noqa: E402
 from lousho_cli.ports.sessions import read_session  # noqa: E402
 from lousho_cli.stores.file.store import FileStore  # noqa: E402
+from lousho_cli.tui.collecting import only_what_is_new  # noqa: E402
 from lousho_cli.tui.start import program  # noqa: E402
 from lousho_cli.tui.widgets.session_list import SessionList  # noqa: E402
 
@@ -50,44 +51,48 @@ async def fill(folder: Path, sessions: int) -> None:
 
 
 async def look(folder: Path, sessions: int) -> dict[str, float | str]:
-    """One start: the first frame and the whole list, in milliseconds; then the slowest key."""
+    """One start: the first frame and the whole list, in milliseconds; then the slowest key, as the person has the program."""
     found: dict[str, float | str] = {}
+    began = time.perf_counter()
     app = program(str(folder))
 
     async def drive(pilot: Pilot[object]) -> None:
         while not any(rows.current for rows in app.screen.query(SessionList)):
             await asyncio.sleep(0.001)
-        found["first_frame_ms"] = (time.perf_counter() - BEGUN) * 1000
+        found["first_frame_ms"] = (time.perf_counter() - began) * 1000
+        found["from_process_ms"] = (time.perf_counter() - BEGUN) * 1000
         while app.sessions is None or len(app.sessions.rows) < sessions:
             await asyncio.sleep(0.005)
-        found["all_read_ms"] = (time.perf_counter() - BEGUN) * 1000
+        found["all_read_ms"] = (time.perf_counter() - began) * 1000
+        await asyncio.sleep(1)  # what is shown beside the list is read too, and drawn
         for key in ("down", "pagedown", "end", "s", "g", "s", "g", "home", "f", "s", "9"):
             lost = await _lost_to(pilot, key)
             if lost > float(found.get("slowest_key_ms", 0)):
                 found.update({"slowest_key_ms": lost, "slowest_key": key})
         app.exit()
 
-    await app.run_async(headless=True, size=(120, 36), auto_pilot=drive)
+    with only_what_is_new():
+        await app.run_async(headless=True, size=(120, 36), auto_pilot=drive)
     return found
 
 
 async def _lost_to(pilot: Pilot[object], key: str) -> float:
-    """For how long at most, in milliseconds, the loop was held up while a key was dealt with."""
+    """For how long at most, in milliseconds of this thread on a processor, the loop did one thing while a key was dealt with."""
     worst = 0.0
-    over = asyncio.Event()
+    run = asyncio.Handle._run
 
-    async def watch() -> None:
+    def timed(handle: asyncio.Handle) -> None:
         nonlocal worst
-        before = time.perf_counter()
-        while not over.is_set():
-            await asyncio.sleep(0.001)
-            now = time.perf_counter()
-            worst, before = max(worst, now - before), now
+        before = time.thread_time()
+        run(handle)
+        worst = max(worst, time.thread_time() - before)
 
-    watching = asyncio.create_task(watch())
-    await pilot.press(key)
-    over.set()
-    await watching
+    setattr(asyncio.Handle, "_run", timed)  # noqa: B010 - a method, replaced for a while
+    try:
+        await pilot.press(key)
+        await asyncio.sleep(0.05)
+    finally:
+        setattr(asyncio.Handle, "_run", run)  # noqa: B010
     return worst * 1000
 
 
@@ -110,15 +115,18 @@ def main() -> None:
             for count, folder in stores.items():
                 words = [sys.executable, __file__, "--one", str(folder), "--sessions", str(count)]
                 found[count].append(json.loads(subprocess.run(words, capture_output=True, check=True).stdout))
-    few, many = (min(float(one["first_frame_ms"]) for one in found[count]) for count in stores)
+    few, many = (
+        {what: min(float(one[what]) for one in found[count]) for what in ("first_frame_ms", "from_process_ms")} for count in stores
+    )
     last = min(found[options.sessions], key=lambda one: float(one["slowest_key_ms"]))
     print(
         json.dumps(
             {
                 "sessions": options.sessions,
-                "first_frame_ms": round(many, 1),
-                "first_frame_of_ten_ms": round(few, 1),
-                "ratio": round(many / few, 2),
+                **{
+                    name: {"ms": round(many[what], 1), "of_ten_ms": round(few[what], 1), "ratio": round(many[what] / few[what], 2)}
+                    for name, what in (("first_frame", "first_frame_ms"), ("first_frame_from_process_start", "from_process_ms"))
+                },
                 "all_read_ms": round(min(float(one["all_read_ms"]) for one in found[options.sessions]), 1),
                 "slowest_key": last["slowest_key"],
                 "slowest_key_ms": round(float(last["slowest_key_ms"]), 1),

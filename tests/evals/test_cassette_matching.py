@@ -12,6 +12,8 @@ import pytest
 from lousho_cli import CassetteMismatchError, SubAgent, cassette, memory_store
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.evals.cassette import CassetteProvider
+from lousho_cli.evals.cassette_file import Request, RequestCall, RequestMessage
+from lousho_cli.evals.cassette_matching import key_of
 from lousho_cli.evals.tape import Tape
 from lousho_cli.ports.provider import Answer, ModelRequest, TextDelta
 from lousho_cli.ports.sessions import read_session
@@ -240,3 +242,12 @@ async def test_sub_agents_that_were_cut_go_on_recording_beside_those_that_were_n
         assert ran.text == "go 1"
         assert model.asked == 1
         assert len(bench.content(tape)["entries"]) == len(whole["entries"])
+
+
+def test_arguments_that_another_program_wrote_as_values_are_told_apart() -> None:
+    def key(args: Any) -> str:
+        return key_of(Request("m", (RequestMessage("assistant", "", tool_calls=(RequestCall("f", args),)),)))
+
+    assert key(1) != key(True)
+    assert key(1) == key(1.0)
+    assert key({"a": 1, "b": 2}) == key('{"b": 2, "a": 1}')

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from lousho_cli.app.documents import read_document
-from lousho_cli.app.eval_files import load_evals
+from lousho_cli.app.evaluating.files import load_evals
 from lousho_cli.app.schemas import schema_of
 from lousho_cli.errors import ConfigurationError
 
@@ -32,6 +32,8 @@ WRONG = [
     ({"cases": [{"name": "a", "input": "go", "expect": {"trajectory": {"calls": [], "mode": "strit"}}}]}, "did you mean strict?"),
     ({"cases": [{"name": "a", "input": ""}]}, "cases.0.input.0: must not be empty"),
     ({"cases": []}, "cases: must not be empty"),
+    ({"cases": [{"name": "a\x1b[31m", "input": "go"}]}, "cases.0.name: "),
+    ({"cases": [{"name": "a", "input": "go", "tool_results": [{"name": "weather", "reslt": 1}]}]}, "did you mean result?"),
     (
         {"cases": [{"name": "a", "input": "go", "expect": {"judge": "Is it kind?"}}]},
         "cases.0.expect.judge: needs the field judge of the file",
@@ -126,5 +128,7 @@ def test_files_and_results_are_valid_by_their_schemas(evals: Any) -> None:
     project = Path(__file__).parent / "project"
     for path in (evals.folder / "trip.eval.yaml", *project.glob("*.eval.yaml")):
         judge.validate(read_document(path))
+    for change in ({"called_tool": None}, {"called_tool": []}, {"reply": {"contains": None}}, {"max_steps": None}):
+        assert not judge.is_valid({"agent": "a", "cases": [{"name": "a", "input": "go", "expect": change}]})
     for change, _ in WRONG[:5]:
         assert not judge.is_valid({"agent": "a", "cases": [{"name": "a", "input": "go"}]} | change)

@@ -1,7 +1,8 @@
 """Has Typer read the signature of each command once for a process instead of at each call of ``main``.
 
-A person's process reads only the one it was asked for; a test that calls commands in its own process reads each of them, over and over. What is
-read depends on the functions alone. Each call gets commands and parameters of its own, so what one does to them no other one sees.
+A person's process reads only the command it was asked for; a test that calls commands in its own process reads each of them, over and
+over. What is read depends on the functions alone. Each call gets commands and parameters of its own, so what one does to them no other
+one sees.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ function badge(kind) {
 
 function summaryOf(one) {
   const missed = (one.assertions || []).find((assertion) => !assertion.passed && !assertion.skipped);
-  const why = one.error || (missed && `${missed.name}${missed.detail ? `: ${missed.detail}` : ""}`) || (one.drift?.length ? `${plural(one.drift.length, "field")} drifted` : "");
+  const why = one.error || (one.result === "skipped" && one.hint) || (missed && `${missed.name}${missed.detail ? `: ${missed.detail}` : ""}`) || (one.drift?.length ? `${plural(one.drift.length, "field")} drifted` : "");
   return el("summary", {},
     badge(one.kind),
     el("span.name", {},

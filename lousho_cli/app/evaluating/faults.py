@@ -13,7 +13,7 @@ from lousho_cli.evals.eval_results import Assertion
 _LONGEST = 500
 
 
-def error_of(error: Exception, path: Path) -> dict[str, Any]:
+def error_of(error: BaseException, path: Path) -> dict[str, Any]:
     """Why a case could not be run to its end: ``error``, and ``hint`` where there is one."""
     if isinstance(error, SDKError):
         return {"error": f"{error.detail} [{error.code}]", "hint": error.hint}
@@ -23,8 +23,22 @@ def error_of(error: Exception, path: Path) -> dict[str, Any]:
     return {"error": f"{path.name} line {line}: {told}" if line else told}
 
 
-def assertion_of(error: AssertionError, path: Path) -> Assertion:
-    """A plain ``assert`` of a case that did not hold, as a gate."""
+def skipped_by(error: BaseException) -> str | None:
+    """Why a case says that it is not to be run, with pytest's own word for it; None where it says nothing of the kind."""
+    import pytest
+
+    return str(error) if isinstance(error, (pytest.skip.Exception, pytest.xfail.Exception)) else None
+
+
+def is_a_miss(error: BaseException) -> bool:
+    """Whether an error says that something did not hold: a plain ``assert``, or ``pytest.fail``."""
+    import pytest
+
+    return isinstance(error, (AssertionError, pytest.fail.Exception))
+
+
+def assertion_of(error: BaseException, path: Path) -> Assertion:
+    """What did not hold in a case, as a gate; see ``is_a_miss``."""
     line = _line(error, path)
     written = linecache.getline(str(path), line).strip() if line else ""
     said = " ".join(str(error).split())[:_LONGEST]

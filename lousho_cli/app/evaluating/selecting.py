@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lousho_cli.app.eval_files import CASSETTES, ENDINGS, PYTHON_ENDING, is_eval_file
-from lousho_cli.app.eval_items import EvalFailed, EvalItem, Evals, share
+from lousho_cli.app.evaluating.files import CASSETTES, ENDINGS, PYTHON_ENDING, is_eval_file
+from lousho_cli.app.evaluating.items import EvalFailed, EvalItem, Evals, share
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.evals.definition import INVALID
@@ -50,6 +50,7 @@ class Selection:
             else:
                 self._whole.append(path)
         self.keys: list[Key] = []
+        self._searched = [os.path.realpath(path) for path in self._whole]
         self._problem: ConfigurationError | None = None
 
     def arguments(self) -> list[str]:
@@ -67,6 +68,21 @@ class Selection:
             starts: told the name of each case before it is run.
         """
         return _Asked(self, evals, selected, starts)
+
+    def passes(self, path: Path) -> bool:
+        """Whether a folder is not looked into: cassettes, and a link to what is looked into anyway, or stands above it.
+
+        Such a link would show the same evals twice, or in a circle without an end.
+        """
+        if path.name == CASSETTES:
+            return True
+        if not path.is_symlink():
+            return False
+        real = os.path.realpath(path)
+        if any(os.path.commonpath((real, one)) in (real, one) for one in self._searched):
+            return True
+        self._searched.append(real)
+        return False
 
     def choose(self, items: Sequence[EvalItem]) -> list[EvalItem]:
         """Those that are meant; none where something that was named is not there."""
@@ -126,10 +142,16 @@ class Selection:
         )
 
 
+def _is_open(folder: Path) -> bool:
+    return os.access(folder, os.R_OK | os.X_OK)
+
+
 def _require(path: Path, text: str) -> None:
     if not path.exists():
         hint = "Name a file, a folder, or FILE::CASE."
         raise ConfigurationError(f"{text} is not there", field="paths", code=NOT_FOUND, hint=hint)
+    if path.is_dir() and not _is_open(path):
+        raise ConfigurationError(f"{text} may not be looked into", field="paths", code=NOT_FOUND, hint="Check its permissions.")
     if path.is_file() and not is_eval_file(path):
         raise ConfigurationError(
             f"{text} is no eval file", field="paths", code=NOT_FOUND, hint=f"Its name must end in {', '.join((*ENDINGS, PYTHON_ENDING))}."
@@ -160,7 +182,10 @@ class _Asked:
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         if collection_path.is_dir():
-            return True if collection_path.name == CASSETTES else None
+            if not _is_open(collection_path):
+                self._evals.warn(f"{collection_path} may not be looked into")
+                return True
+            return True if self._selection.passes(collection_path) else None
         return not is_eval_file(collection_path)
 
     @pytest.hookimpl(tryfirst=True)
@@ -169,7 +194,8 @@ class _Asked:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed and not self._evals.broken:  # nothing that an eval file is known to do wrong
-            said = " ".join(report.longreprtext.split())[-300:]
+            crash = getattr(report.longrepr, "reprcrash", None)
+            said = " ".join((crash.message if crash else report.longreprtext).split())[-300:]
             self._evals.broken.append(ConfigurationError(f"{report.nodeid} can not be read: {said}", field="eval", code=INVALID))
 
     @pytest.hookimpl(trylast=True)
@@ -186,7 +212,7 @@ class _Asked:
         self._starts(item.name)
         try:
             item.runtest()
-        except EvalFailed:
+        except (EvalFailed, pytest.skip.Exception):
             return True
         except Exception as error:  # noqa: BLE001 - it is told by the command, not by pytest
             self._evals.fault, item.session.shouldstop = error, True

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from lousho_cli.app.eval_closing import CLOSE
-from lousho_cli.app.eval_files import load_evals
-from lousho_cli.app.eval_plans import EvalOptions, Planned, in_ci
-from lousho_cli.app.eval_runner import EvalRunner
+from lousho_cli.app.evaluating.closing import CLOSE
+from lousho_cli.app.evaluating.files import load_evals
+from lousho_cli.app.evaluating.plans import EvalOptions, Planned, in_ci
+from lousho_cli.app.evaluating.runner import EvalRunner
 from lousho_cli.app.hostile_text import visible
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.evals.eval_results import CaseResult
@@ -21,12 +21,18 @@ from lousho_cli.evals.eval_results import CaseResult
 class Evals:
     """What the evals of one pytest session share.
 
-    told: called with each result as it comes. broken: the files that could not be read. fault: what went wrong with lousho itself.
+    told: called with each result as it comes; warn: with what a person should know.
+    broken: the files that could not be read. fault: what went wrong with lousho itself.
     """
 
-    def __init__(self, options: EvalOptions, told: Callable[[CaseResult], None] = lambda result: None) -> None:
+    def __init__(
+        self,
+        options: EvalOptions,
+        told: Callable[[CaseResult], None] = lambda result: None,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self.runner = EvalRunner(options)
-        self.told = told
+        self.told, self.warn = told, warn
         self.broken: list[ConfigurationError] = []
         self.fault: Exception | None = None
         self._cassettes: dict[Path, str] = {}
@@ -137,6 +143,8 @@ class EvalItem(pytest.Item):
         for miss in result.misses:
             if miss.soft:
                 self.user_properties.append(("soft miss", visible(f"{miss.name}: {miss.detail}")))
+        if result.result == "skipped":
+            pytest.skip(result.hint)
         if result.result != "passed":
             raise EvalFailed(_told(result))
 

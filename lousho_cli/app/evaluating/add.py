@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from lousho_cli.app.agents import AgentChoice, find_agent
-from lousho_cli.app.eval_agents import on_tape
-from lousho_cli.app.eval_case_files import Written, placed
+from lousho_cli.app.evaluating.agents import on_tape
+from lousho_cli.app.evaluating.case_files import Written, placed
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.showing import Point, read_point
 from lousho_cli.app.wiring import checkpoints_of, open_store, open_to_look
@@ -171,16 +171,17 @@ class _Teller:
 
     def pre_tool(self, call: HookCall) -> dict[str, Any] | None:
         """The result that the session has of a call, whatever its tool would do."""
-        result = self._story.results[self.answered - 1, call.tool_call_id]
-        self.given.append(GivenResult(call.tool_name, result, call.args))
-        return {"result": result}
+        key = (self.answered - 1, call.tool_call_id)
+        result, failed = self._story.results[key], key in self._story.failed
+        self.given.append(GivenResult(call.tool_name, result, call.args, failed))
+        return {"error": result} if failed else {"result": result}
 
 
 def _case(story: Story, told: _Told) -> dict[str, Any]:
     """The case as its file has it, but for its name."""
     case: dict[str, Any] = {"input": story.inputs[0] if len(story.inputs) == 1 else list(story.inputs)}
     if told.results:
-        case["tool_results"] = [{"name": one.name, "args": one.args, "result": one.result} for one in told.results]
+        case["tool_results"] = [_written(one) for one in told.results]
     if story.stop_after is not None:
         case["stop_after"] = story.stop_after
     expect: dict[str, Any] = {"completed": told.completed}
@@ -189,6 +190,10 @@ def _case(story: Story, told: _Told) -> dict[str, Any]:
     else:
         expect["trajectory"] = {"calls": []}
     return case | {"expect": expect | {"max_steps": len(story.answers)}}
+
+
+def _written(one: GivenResult) -> dict[str, Any]:
+    return {"name": one.name, "args": one.args, "result": one.result} | ({"is_error": True} if one.is_error else {})
 
 
 def _added(written: Written, cassette: Path, story: Story) -> Added:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from lousho_cli.app.eval_files import CASSETTES, cassette_of
+from lousho_cli.app.evaluating.files import CASSETTES, cassette_of
 from lousho_cli.evals.definition import Case, Eval, slug_of
 
 Mode = Literal["auto", "record", "replay", "drift"]
@@ -31,6 +32,13 @@ class EvalOptions(msgspec.Struct, frozen=True):
     live: bool = False
     ci: bool = False
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What was asked for, as it is written behind ``lousho eval``. Results of other flags are no results of these."""
+        said = {"--drift-usage": self.usage, "--strict": self.strict, "--judge": self.judge, "--live": self.live}
+        mode = () if self.mode == "auto" or self.usage else (f"--{self.mode}",)
+        return (*mode, *(flag for flag, on in said.items() if on))
+
 
 class Planned(msgspec.Struct, frozen=True):
     """A case to run. path: its file; shown: the same from the working folder."""
@@ -42,8 +50,9 @@ class Planned(msgspec.Struct, frozen=True):
 
     @property
     def session_id(self) -> str:
-        """The id of its session."""
-        return f"{slug_of(self.eval.name)}.{slug_of(self.case.name)}"
+        """The id of its session, of letters that a store takes."""
+        name = f"{slug_of(self.eval.name)}.{slug_of(self.case.name)}"
+        return name if name.isascii() else f"case-{sha256(name.encode()).hexdigest()[:12]}"
 
     @property
     def cassette(self) -> Path:

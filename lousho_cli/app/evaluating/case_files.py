@@ -14,7 +14,7 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.documents import read_document
-from lousho_cli.app.eval_files import ENDINGS, PYTHON_ENDING, cassette_of, eval_from, load_evals
+from lousho_cli.app.evaluating.files import ENDINGS, PYTHON_ENDING, cassette_of, eval_from, load_evals
 from lousho_cli.app.targets import resolve_target
 from lousho_cli.app.wiring import current_folder
 from lousho_cli.errors import ConfigurationError, StorageError

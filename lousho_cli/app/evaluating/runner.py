@@ -15,13 +15,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from lousho_cli.app.eval_agents import EvalAgents, asks_nobody, on_tape
-from lousho_cli.app.eval_faults import assertion_of, error_of
-from lousho_cli.app.eval_plans import EvalOptions, Planned, Way, way_of
-from lousho_cli.app.eval_talk import AgentTalk
+from lousho_cli.app.evaluating.agents import EvalAgents, asks_nobody, on_tape
+from lousho_cli.app.evaluating.faults import assertion_of, error_of, is_a_miss, skipped_by
+from lousho_cli.app.evaluating.plans import EvalOptions, Planned, Way, way_of
+from lousho_cli.app.evaluating.talk import AgentTalk
 from lousho_cli.app.preparing import Prepared
-from lousho_cli.errors import CassetteMismatchError
-from lousho_cli.evals.cassette_file import check_folder, read_cassette, write_cassette
+from lousho_cli.errors import CassetteMismatchError, ConfigurationError
+from lousho_cli.evals.cassette_file import CassetteFile, check_folder, read_cassette, write_cassette
 from lousho_cli.evals.context import EvalContext
 from lousho_cli.evals.definition import Eval
 from lousho_cli.evals.drift import drift_rows, first_parting
@@ -30,6 +30,7 @@ from lousho_cli.evals.judging import without_judge
 from lousho_cli.evals.redact import Redact, redactor
 from lousho_cli.evals.tape import Tape
 from lousho_cli.evals.trajectory import cassette_trajectory
+from lousho_cli.executor.interrupts import is_cancelled
 
 
 class EvalRunner:
@@ -78,6 +79,7 @@ class _Running:
         self._source: Source = "model"
         self._more: dict[str, Any] = {}
         self._context: EvalContext | None = None
+        self._unanswered: CassetteMismatchError | None = None
 
     async def run(self) -> CaseResult:
         began = time.perf_counter()
@@ -87,38 +89,61 @@ class _Running:
             async with AsyncExitStack() as stack:
                 file = self._agents.file_of(self._planned.eval.agent, self._planned.path)
                 await self._answer(await stack.enter_async_context(self._agents.ready(file)), added)
-        except CassetteMismatchError as error:
-            added.append(Assertion(name="replay", passed=False, score=0, detail=f"{error.detail}. {self._record_hint}"))
-        except AssertionError as error:
-            added.append(assertion_of(error, self._planned.path))
-        except Exception as error:  # noqa: BLE001 - a case is anybody's code; whatever it does is its result
-            fault = error_of(error, self._planned.path)
+        except BaseException as error:  # a case is anybody's code; whatever it does is its result
+            if isinstance(error, KeyboardInterrupt | GeneratorExit) or (isinstance(error, asyncio.CancelledError) and is_cancelled()):
+                raise
+            fault = self._gone_wrong(error, added)
+        finally:
+            if self._context is not None:
+                self._context.close()
         return self._result(round(time.perf_counter() - began, 6), added, fault)
+
+    def _gone_wrong(self, error: BaseException, added: list[Assertion]) -> dict[str, Any]:
+        """What is said of an error: what did not hold is added, for the rest there is why the case has no result."""
+        if self._unanswered is not None:
+            return {}
+        if is_a_miss(error):
+            added.append(assertion_of(error, self._planned.path))
+            return {}
+        why = skipped_by(error)
+        return {"result": "skipped", "hint": why} if why is not None else {"result": "error", **error_of(error, self._planned.path)}
 
     async def _answer(self, prepared: Prepared, added: list[Assertion]) -> None:
         path = self._planned.cassette
-        way = way_of(self._options, recorded=path.exists(), scripted=asks_nobody(prepared))
-        if way == "missing":
-            added.append(Assertion(name="cassette", passed=False, score=0, detail=f"there is none. {self._record_hint}"))
-        elif way == "model":
+        way = way_of(self._options, recorded=_is_there(path), scripted=asks_nobody(prepared))
+        if way == "model":
             await self._talk(prepared, None)
-        elif way == "replay":
-            self._source, self._more["cassette"] = "replayed", self._planned.cassette_shown
-            tape = Tape(path, "replay", clean=self._clean)
-            await self._talk(on_tape(prepared, tape), tape)
+        elif way in ("replay", "missing"):
+            await self._play(prepared, Tape(path, "replay", clean=self._clean, bare=way == "missing"), added)
         else:
             with TemporaryDirectory(prefix="lousho-eval-") as folder:
                 await self._record(prepared, Path(folder) / path.name, way, added)
 
+    async def _play(self, prepared: Prepared, tape: Tape, added: list[Assertion]) -> None:
+        """A case without a cassette is played as well: it may ask nothing of a model. What is not answered is told, whoever caught it."""
+        if tape.file is not None:
+            self._source, self._more["cassette"] = "replayed", self._planned.cassette_shown
+        try:
+            await self._talk(on_tape(prepared, tape), tape)
+        finally:
+            if self._unanswered is not None:
+                none = ("cassette", f"there is none at {self._planned.cassette_shown}")
+                name, why = none if tape.file is None else ("replay", self._unanswered.detail)
+                added.append(Assertion(name=name, passed=False, score=0, detail=f"{why}. {self._record_hint}"))
+
     async def _record(self, prepared: Prepared, aside: Path, way: Way, added: list[Assertion]) -> None:
         """The cassette comes into its place whole, once the case has ended; a run that failed leaves what was there."""
         path = self._planned.cassette
+        committed = read_cassette(path) if way == "drift" else None
         if way == "record":
-            check_folder(path)  # before a model is asked and paid
-        tape, missed = Tape(aside, "record"), None
+            check_folder(path)  # this and the reading, before a model is asked and paid
+        tape = Tape(aside, "record")
+        missed: BaseException | None = None
         try:
             await self._talk(on_tape(prepared, tape), tape)
-        except AssertionError as error:  # what does not hold was said all the same
+        except BaseException as error:  # what does not hold was said all the same
+            if not is_a_miss(error):
+                raise
             missed = error
         finally:
             for folder in (path.parent, path.parent.parent):
@@ -126,7 +151,7 @@ class _Running:
                     folder.rmdir()
         made = read_cassette(aside)
         if way == "drift":
-            self._compare(path, aside, added)
+            self._compare(committed, made, added)
         elif made is not None:
             check_folder(path)
             write_cassette(path, made)
@@ -134,8 +159,8 @@ class _Running:
         if missed is not None:
             raise missed
 
-    def _compare(self, path: Path, aside: Path, added: list[Assertion]) -> None:
-        committed, current = (cassette_trajectory(without_judge(read_cassette(file))) for file in (path, aside))
+    def _compare(self, before: CassetteFile | None, now: CassetteFile | None, added: list[Assertion]) -> None:
+        committed, current = (cassette_trajectory(without_judge(file)) for file in (before, now))
         ignore = (*self._planned.eval.ignore, *self._planned.case.ignore)
         rows = drift_rows(committed, current, usage=self._options.usage, ignore=ignore)
         self._more |= {"drift": rows, "committed": committed, "parting": first_parting(committed, current, ignore=ignore)}
@@ -147,9 +172,15 @@ class _Running:
         planned = self._planned
         talk = AgentTalk(prepared, self._agents, planned, tape, self._options)
         self._context = EvalContext(talk)
-        given = planned.case.test(self._context)
-        if inspect.isawaitable(given):
-            await given
+        try:
+            given = planned.case.test(self._context)
+            if inspect.isawaitable(given):
+                await given
+            elif inspect.isgenerator(given) or inspect.isasyncgen(given):
+                raise ConfigurationError("its function has a yield, so that it does nothing", field="case", hint="Take the yield out.")
+            self._context.end()
+        finally:
+            self._unanswered = talk.unanswered
 
     def _result(self, duration_s: float, added: list[Assertion], fault: dict[str, Any]) -> CaseResult:
         planned, context = self._planned, self._context
@@ -158,7 +189,7 @@ class _Running:
         return CaseResult(
             eval=planned.eval.name,
             case=planned.case.name,
-            result="error" if fault else "failed" if missed else "passed",
+            result=fault.pop("result", "failed" if missed else "passed"),
             assertions=assertions,
             duration_s=duration_s,
             usage=context.usage if context else EvalUsage(),
@@ -174,3 +205,11 @@ class _Running:
     @property
     def _record_hint(self) -> str:
         return f"Record it: lousho eval --record {shlex.quote(f'{self._planned.shown}::{self._planned.case.name}')}"
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a cassette. One in a folder that may not be looked into is: whoever reads it says why it can not be."""
+    try:
+        return path.exists()
+    except OSError:
+        return True

@@ -25,11 +25,12 @@ Stamp = tuple[int, int]
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
-    """The first line. ``selected``: how many cases were to be run."""
+    """The first line. ``selected``: how many cases were to be run; ``flags``: see ``EvalOptions.flags``."""
 
     at: str
     mode: str
     selected: int
+    flags: tuple[str, ...] = ()
     format: int = _FORMAT
 
 
@@ -107,10 +108,11 @@ def _unwritable(path: Path, error: OSError) -> StorageError:
 
 
 class Last(msgspec.Struct, frozen=True):
-    """What the last run left. ``stamps``: of which file each result is, in the order of ``run.cases``."""
+    """What the last run left. ``stamps``: of which file each result is, in the order of ``run.cases``; ``flags``: as it was asked for."""
 
     run: EvalRun
     stamps: tuple[Stamp, ...]
+    flags: tuple[str, ...] = ()
 
 
 def read_last(path: Path) -> Last | None:
@@ -127,7 +129,7 @@ def read_last(path: Path) -> Last | None:
     end = next((line for line in lines if isinstance(line, End)), None)
     duration = end.duration_s if end else sum(line.result.duration_s for line in done)
     run = eval_run([line.result for line in done], selected=begin.selected, duration_s=duration, mode=begin.mode, at=begin.at)
-    return Last(run if end else msgspec.structs.replace(run, complete=False), tuple(line.stamp for line in done))
+    return Last(run if end else msgspec.structs.replace(run, complete=False), tuple(line.stamp for line in done), begin.flags)
 
 
 def _line(text: bytes) -> Any:
@@ -146,9 +148,12 @@ def stamp_of(path: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-def kept(last: Last | None, mode: str) -> dict[tuple[str, str, str], CaseResult]:
-    """The cases of a run that was cut which need not be run again: those that passed or failed, and whose file is as it was."""
-    if last is None or last.run.complete or last.run.mode != mode:
+def kept(last: Last | None, flags: tuple[str, ...]) -> dict[tuple[str, str, str], CaseResult]:
+    """The cases of a run that was cut which need not be run again: those that passed or failed, and whose file is as it was.
+
+    flags: those of the run that goes on; one that was asked for otherwise, such as without ``--strict``, has nothing for it.
+    """
+    if last is None or last.run.complete or last.flags != flags:
         return {}
     return {
         (case.file, case.eval, case.case): case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from lousho_cli.app.agent_schema import Provider
 from lousho_cli.core.matching import Mode
@@ -12,6 +12,17 @@ from lousho_cli.core.matching import Mode
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Said(_Part):
+    """A part in which what is written is meant: a name with nothing behind it would look at nothing, and pass."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _not_empty(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("says nothing; write what is meant, or leave it out")
+        return value
 
 
 def _listed(value: Any) -> Any:
@@ -47,7 +58,7 @@ class Made(_Part):
     args: Annotated[dict[str, Any], Field(description="all of its arguments")] = {}
 
 
-class Called(_Part):
+class Called(_Said):
     """A call that has to be there."""
 
     name: Text
@@ -62,7 +73,7 @@ class Trajectory(_Part):
     mode: Mode = "strict"
 
 
-class Reply(_Part):
+class Reply(_Said):
     """The last answer."""
 
     equals: str | None = None
@@ -70,13 +81,19 @@ class Reply(_Part):
     not_contains: Text | None = None
     matches: Annotated[Text, AfterValidator(_pattern)] | None = None
 
+    @model_validator(mode="after")
+    def _something(self) -> Reply:
+        if not self.model_fields_set:
+            raise ValueError("says nothing; write equals, contains, not_contains or matches")
+        return self
 
-class Expect(_Part):
+
+class Expect(_Said):
     """What must hold when the case has ended."""
 
     completed: Annotated[bool, Field(description="it came to an answer; true where not said")] | None = None
-    reply: Annotated[list[Reply], BeforeValidator(_replies)] | None = None
-    called_tool: Annotated[list[Called], BeforeValidator(_calls)] | None = None
+    reply: Annotated[list[Reply], BeforeValidator(_replies), Field(min_length=1)] | None = None
+    called_tool: Annotated[list[Called], BeforeValidator(_calls), Field(min_length=1)] | None = None
     not_called_tool: Texts | None = None
     tool_order: Annotated[Texts, Field(description="in this order; others may come in between")] | None = None
     trajectory: Trajectory | None = None
@@ -92,12 +109,13 @@ class ToolResult(_Part):
     name: Text
     args: Annotated[dict[str, Any], Field(description="for calls with these at least; for any where left out")] | None = None
     result: Any
+    is_error: Annotated[bool, Field(description="the call failed, and this is its error")] = False
 
 
 class Case(_Part):
     """One case."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")]
     input: Annotated[Texts, Field(description="what is said to the agent; several one after the other")]
     tags: Texts | None = None
     approve: Annotated[bool, Field(description="approve each call that needs a person, as it comes")] = False
@@ -123,19 +141,27 @@ class EvalModel(_Part):
 
 
 _AS_TEXT = ("called_tool", "reply")
+_MEANT = tuple(part.__name__ for part in _Said.__subclasses__())
 
 
 def eval_file_json_schema() -> dict[str, Any]:
     """The JSON Schema of an eval file, with all that may be written shorter: one for a list of one, a name for a call."""
     schema = EvalModel.model_json_schema()
-    for model in (schema, *schema["$defs"].values()):
+    for title, model in (("", schema), *schema["$defs"].items()):
         for name, given in model.get("properties", {}).items():
-            model["properties"][name] = _shorter(name, given)
+            model["properties"][name] = _shorter(name, _meant(given) if title in _MEANT else given)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "lousho eval file"}
 
 
+def _meant(given: dict[str, Any]) -> dict[str, Any]:
+    """A field of a part in which nothing may be left empty."""
+    kinds = [kind for kind in given.get("anyOf", ()) if kind != {"type": "null"}]
+    rest = {key: value for key, value in given.items() if key != "anyOf" and not (key == "default" and value is None)}
+    return rest | ({"anyOf": kinds} if len(kinds) > 1 else kinds[0] if kinds else {})
+
+
 def _shorter(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    kinds = given.get("anyOf", [given])
+    kinds = given.get("anyOf", [{key: value for key, value in given.items() if key != "description"}])
     listed = next((kind for kind in kinds if kind.get("type") == "array"), None)
     if listed is None or name in ("cases", "calls", "tool_results"):
         return given

@@ -17,8 +17,8 @@ from lousho_cli.evals.given_results import GivenResult
 
 if TYPE_CHECKING:
     from lousho_cli.app.agent_issues import Wrong
-    from lousho_cli.app.eval_schema import Case as CaseModel
-    from lousho_cli.app.eval_schema import EvalModel
+    from lousho_cli.app.evaluating.schema import Case as CaseModel
+    from lousho_cli.app.evaluating.schema import EvalModel
 
 ENDINGS = (".eval.yaml", ".eval.yml", ".eval.json")
 PYTHON_ENDING = "_eval.py"
@@ -80,7 +80,7 @@ def eval_from(value: Any, path: Path) -> Eval:
     checked = _checked(dict(value), path)
     made = Eval(checked.name or "", checked.agent, value.get("judge"), checked.tags or (), checked.ignore or ())
     for case in checked.cases:
-        given = tuple(GivenResult(one.name, one.result, one.args) for one in case.tool_results or ())
+        given = tuple(GivenResult(one.name, one.result, one.args, one.is_error) for one in case.tool_results or ())
         made.add(Case(case.name, _test(checked, case), tuple(case.tags or ()), tuple(case.ignore or ()), given, case.stop_after))
     return made
 
@@ -97,7 +97,7 @@ def _checked(raw: dict[str, Any], path: Path) -> EvalModel:
     from pydantic import ValidationError
 
     from lousho_cli.app.agent_issues import shape_issues
-    from lousho_cli.app.eval_schema import EvalModel
+    from lousho_cli.app.evaluating.schema import EvalModel
 
     wrong: list[Wrong] = []
     checked = None

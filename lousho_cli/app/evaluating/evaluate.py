@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lousho_cli.app.eval_journal import Begin, Journal, journal_path, kept, read_last
-from lousho_cli.app.eval_plans import EvalOptions
+from lousho_cli.app.evaluating.journal import Begin, Journal, journal_path, kept, read_last
+from lousho_cli.app.evaluating.plans import EvalOptions
+from lousho_cli.app.evaluating.stopping import EvalsStopped, Stop, stopping
 from lousho_cli.app.wiring import current_folder
 from lousho_cli.domain.times import stamp
 from lousho_cli.errors import ConfigurationError, StorageError
 from lousho_cli.evals.eval_results import CaseResult, EvalRun, eval_run
 
 if TYPE_CHECKING:
-    from lousho_cli.app.eval_selecting import Selection
+    from lousho_cli.app.evaluating.selecting import Selection
 
 INSTALL = 'pip install "lousho[eval]"'
 NO_RUNNER = "LOUSHO_EVALS_RUNNER_MISSING"
@@ -56,19 +57,21 @@ class Watcher:
 
 
 def evaluate(order: EvalOrder, watcher: Watcher) -> EvalRun:
-    """Runs the cases. One that was stopped with Ctrl-C gives what it has; ``complete`` says so.
+    """Runs the cases. A run that a signal stopped gives what it has; ``complete`` and ``signal`` say so.
 
     Raises:
         ConfigurationError: pytest is not installed, a file is broken, or there is nothing to run.
+        EvalsStopped: it was stopped before any case had ended.
     """
     _require_pytest()
-    from lousho_cli.app.eval_selecting import Selection
+    from lousho_cli.app.evaluating.selecting import Selection
 
     selection = Selection(order.paths, order.tags, current_folder())
-    session = _Session(order, watcher, selection)
-    with _own_pytest():
-        session.run()
-    return session.result()
+    with stopping() as stop:
+        session = _Session(order, watcher, selection, stop)
+        with _own_pytest():
+            session.run()
+        return session.result()
 
 
 def last_run() -> EvalRun:
@@ -107,33 +110,31 @@ def _own_pytest() -> Iterator[None]:
 class _Session:
     """One run of pytest."""
 
-    def __init__(self, order: EvalOrder, watcher: Watcher, selection: Selection) -> None:
-        self._order, self._watcher, self._selection = order, watcher, selection
+    def __init__(self, order: EvalOrder, watcher: Watcher, selection: Selection, stop: Stop) -> None:
+        self._order, self._watcher, self._selection, self._stop = order, watcher, selection, stop
         self._results: list[CaseResult] = []
         self._kept: dict[tuple[str, str, str], CaseResult] = {}
         self._journal: Journal | None = None
         self._began = time.perf_counter()
         self._at = stamp(datetime.now(UTC))
-        self.stopped = False
 
     def run(self) -> None:
         """Collects and runs.
 
         Raises:
             ConfigurationError: nothing could be run.
-            KeyboardInterrupt: it was stopped before any case had ended.
+            EvalsStopped: it was stopped before any case had ended.
         """
         import pytest
 
-        from lousho_cli.app import eval_plugin
-        from lousho_cli.app.eval_items import Evals
+        from lousho_cli.app.evaluating import plugin as eval_plugin
+        from lousho_cli.app.evaluating.items import Evals
 
-        evals = Evals(self._order.options, self._told)
+        evals = Evals(self._order.options, self._told, self._watcher.warn)
         plugin = self._selection.plugin(evals, self._selected, self._watcher.starts)
         try:
             code = pytest.main(self._selection.arguments(), plugins=[eval_plugin, plugin])
-            self.stopped = code == pytest.ExitCode.INTERRUPTED
-            if self._journal is not None and not self.stopped:
+            if self._journal is not None and self._stop.signal is None and code != pytest.ExitCode.INTERRUPTED:
                 self._journal.end(time.perf_counter() - self._began)
         except StorageError as error:
             self._unwritable(error)
@@ -146,21 +147,25 @@ class _Session:
             first, *more = evals.broken
             detail = "; ".join([first.detail, *(error.detail for error in more)])
             raise ConfigurationError(detail, field=first.field, code=first.code, hint=first.hint)
-        if self.stopped and not self._results:
-            raise KeyboardInterrupt
+        if self._stop.signal is not None and not self._results:
+            raise EvalsStopped(self._stop.signal)
         self._selection.check()
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.NO_TESTS_COLLECTED):
             raise ConfigurationError("pytest could not run the evals", field="eval", hint="Run pytest itself to see why.")
 
     def _selected(self, cases: Sequence[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
         """Told which cases there are to run; gives those that need not be."""
-        path, mode = journal_path(current_folder()), self._order.options.mode
+        path, options = journal_path(current_folder()), self._order.options
         if self._order.resume:
-            before = kept(read_last(path), mode)
+            last = read_last(path)
+            if last is not None and not last.run.complete and last.flags != options.flags:
+                asked = " ".join(("lousho eval", *last.flags))
+                self._watcher.warn(f"the run that was cut was {asked}, so that none of its results is one of this; every case is run")
+            before = kept(last, options.flags)
             self._kept = {key: before[key] for key in cases if key in before}
         self._watcher.begins(len(cases) - len(self._kept))
         try:
-            self._journal = Journal(path, Begin(self._at, mode, len(cases)))
+            self._journal = Journal(path, Begin(self._at, options.mode, len(cases), options.flags))
             for result in self._kept.values():
                 self._journal.add(result)
         except StorageError as error:
@@ -169,6 +174,7 @@ class _Session:
         return set(self._kept)
 
     def _told(self, result: CaseResult) -> None:
+        self._stop.check()  # what a case made of a signal is no result
         self._results.append(result)
         if self._journal is not None:
             try:
@@ -186,4 +192,5 @@ class _Session:
         order = {key: place for place, key in enumerate(self._selection.keys)}
         cases = sorted(self._results, key=lambda one: order.get((one.file, one.eval, one.case), 0))
         duration = round(time.perf_counter() - self._began, 6)
-        return eval_run(cases, selected=len(order), duration_s=duration, mode=self._order.options.mode, at=self._at)
+        run = eval_run(cases, selected=len(order), duration_s=duration, mode=self._order.options.mode, at=self._at)
+        return msgspec.structs.replace(run, signal=None if run.complete else self._stop.signal)

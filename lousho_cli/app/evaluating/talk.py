@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from lousho_cli.app.driving import waiting_item
-from lousho_cli.app.eval_agents import EvalAgents
-from lousho_cli.app.eval_plans import EvalOptions, Planned
+from lousho_cli.app.evaluating.agents import EvalAgents
+from lousho_cli.app.evaluating.plans import EvalOptions, Planned
 from lousho_cli.app.preparing import Prepared
 from lousho_cli.app.results import PendingItem
+from lousho_cli.app.suggestions import nearest
 from lousho_cli.app.usage import totals_of
 from lousho_cli.app.wiring import approvals_of, checkpoints_of, open_store
 from lousho_cli.domain.messages import Message
 from lousho_cli.errors import CassetteMismatchError, ConfigurationError
 from lousho_cli.evals.cassette import CassetteProvider
 from lousho_cli.evals.context import Said, Verdict
+from lousho_cli.evals.definition import INVALID
 from lousho_cli.evals.eval_results import EvalUsage
 from lousho_cli.evals.given_results import GivenResults
 from lousho_cli.evals.judging import grade
@@ -23,6 +25,7 @@ from lousho_cli.evals.tape import EXHAUSTED, Tape
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.approvals import resume_after_approval
 from lousho_cli.executor.results import RunResult
+from lousho_cli.ports.tool import Tool
 from lousho_cli.providers.scripted import ScriptedProvider
 
 NOT_ASKED = "not graded: lousho eval --judge asks the model that grades"
@@ -39,8 +42,18 @@ class AgentTalk:
         self._store = store
         self._results = GivenResults(planned.case.tool_results)
         self._steps = 0
+        self.unanswered: CassetteMismatchError | None = None
+        """Why a cassette did not answer, whatever the case made of that."""
+        _check_names(planned, prepared)
 
     async def send(self, text: str, *, approve: bool) -> Said:
+        try:
+            return await self._send(text, approve)
+        except CassetteMismatchError as error:
+            self.unanswered = error
+            raise
+
+    async def _send(self, text: str, approve: bool) -> Said:
         prepared = self._prepared
         settings = self._settings()
         result = await AgentExecutor.execute(
@@ -100,10 +113,32 @@ class AgentTalk:
             return await grade(CassetteProvider(provider, tape), rubric, messages)
         except CassetteMismatchError as error:
             if error.code != EXHAUSTED:
+                self.unanswered = error
                 raise
         if asked and self._options.mode == "auto":
             return await grade(provider, rubric, messages)
         return "not graded: its cassette holds no verdict; lousho eval --record --judge records one"
+
+
+def _check_names(planned: Planned, prepared: Prepared) -> None:
+    """Results stand for tools that are there: under a wrong name the tool itself would run."""
+    wrong = next((one.name for one in planned.case.tool_results if one.name not in _tools(prepared.tools, prepared.settings)), None)
+    if wrong is None:
+        return
+    known = {*_tools(prepared.tools, prepared.settings), *prepared.facts.tools}
+    if wrong in known:
+        return
+    near = nearest(wrong, known)
+    told = f"tool_results names {wrong}, and its agent has no such tool" + (f"; did you mean {near}?" if near else "")
+    raise ConfigurationError(told, field="tool_results", code=INVALID, hint=f"It has {', '.join(sorted(known)) or 'none'}.")
+
+
+def _tools(tools: Sequence[Tool], settings: Any) -> set[str]:
+    """The names of an agent's tools, with those of its sub-agents."""
+    names = {tool.name for tool in tools}
+    for name, one in settings["subagents"].items():
+        names |= {name, *_tools(one.tools, {"subagents": one.subagents})}
+    return names
 
 
 def _usage(usage: Any) -> EvalUsage:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lousho_cli.app.eval_closing import CLOSE
+from lousho_cli.app.evaluating.closing import CLOSE
 
 _ENDINGS = (".eval.yaml", ".eval.yml", ".eval.json", "_eval.py")
 
@@ -33,7 +33,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Generator[
     collected = yield
     if not file_path.name.endswith(_ENDINGS):
         return collected
-    from lousho_cli.app.eval_items import EvalFile
+    from lousho_cli.app.evaluating.items import EvalFile
 
     return [EvalFile.from_parent(parent, path=file_path)]
 
