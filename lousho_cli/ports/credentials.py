@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
+from lousho_cli.domain.secret_references import reference_in
+
 SECRET_ANSWER = "secret_answer"  # noqa: S105 - the name of a type
 """The type of an answer on its way to the host that asked. A list shown to people leaves it out."""
-
-ANSWER_PREFIX = "harness:answer:"
-"""What the id of such a one begins with."""
 
 
 class Credential(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,8 +48,8 @@ class Credentials(Protocol):
 class RunCredentials:
     """What a tool sees of a credential store: those of the person its run is for, without answers on their way."""
 
-    def __init__(self, store: Credentials | None = None, user: str | None = None) -> None:
-        self._store, self._user = store, user
+    def __init__(self, store: Credentials | None = None, user: str | None = None, now: Callable[[], str] = str) -> None:
+        self._store, self._user, self._now = store, user, now
 
     async def list(self, type: str | None = None) -> list[Credential]:
         """This person's credentials, of one type or of all, without their values; [] where there is no store."""
@@ -60,6 +60,18 @@ class RunCredentials:
         """One of this person's, with its value; None where it is not there."""
         found = await self._store.read(id, self._user) if self._store is not None else None
         return None if found is None or found.type == SECRET_ANSWER else found
+
+    async def take(self, reference: str) -> str | None:
+        """The secret that this person typed when a model asked for one, once; None where it was taken, is too old, or is another's.
+
+        Args:
+            reference: what the model got in its place, whole, or what follows ``[secret]`` alone.
+        """
+        kept = reference_in(reference)
+        found = await self._store.take(kept, self._user) if self._store is not None and kept is not None else None
+        if found is None or found.type != SECRET_ANSWER or (found.expires_at is not None and found.expires_at <= self._now()):
+            return None
+        return found.value
 
     def __repr__(self) -> str:
         return "RunCredentials()"

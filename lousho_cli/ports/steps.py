@@ -53,7 +53,7 @@ class Steps:
         Args:
             name: as in ``do``; message: what the person is asked.
             schema: JSON Schema of the answer; without one it is text. options: the only answers there are.
-            secret: it is typed hidden, and the log says ``hidden`` in its place.
+            secret: it is typed hidden, and the log says ``[secret]`` in its place.
             expires_in_ms: how long a person may take; None for ever.
 
         Raises:

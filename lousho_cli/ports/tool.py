@@ -89,12 +89,18 @@ class ToolContext(msgspec.Struct, frozen=True):
     def append(self, *records: Mapping[str, Any]) -> None:
         """Keeps records of your own for the log, with a ``type`` of your own; they land there together with the call's result.
 
-        Where the call is cut, or the run is aborted first, none does.
+        Where the call is cut, or the run is aborted first, none does. What the ``project`` of a harness says of them, the model
+        reads behind the results.
 
         Raises:
-            ConfigurationError: one is no record, or of a reserved type; or the call stands in no log.
+            ConfigurationError: one is no record, of a reserved type, or one that ``project`` fails on; or the call stands in no log.
         """
         self.step.stage(records)
+
+    @property
+    def log_id(self) -> str:
+        """The log that the call stands in; '' where it stands in none."""
+        return self.context.run.log_id
 
     @property
     def answer(self) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pg_server
 import pytest
 from warm_process import Popen
 
@@ -36,14 +37,28 @@ def _sqlite(place: Path, **options: Any) -> LogStore:
     return SqliteStore(place / "lousho.db", **options)
 
 
-BACKENDS: dict[str, Callable[..., LogStore]] = {"memory": _memory, "file": _file, "sqlite": _sqlite}
-SHARED_BY_PROCESSES = ("file", "sqlite")
+def _postgres(place: Path, **options: Any) -> LogStore:
+    from lousho_cli.stores.postgres.store import PostgresStore
+
+    return PostgresStore(pg_server.place_url(place), **options)
+
+
+BACKENDS: dict[str, Callable[..., LogStore]] = {"memory": _memory, "file": _file, "sqlite": _sqlite, "postgres": _postgres}
+SHARED_BY_PROCESSES = ("file", "sqlite", "postgres")
 
 
 @pytest.fixture(params=list(BACKENDS))
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., LogStore]:
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., LogStore]]:
     """Opens a new store of the kind under test in this test's folder."""
-    return lambda **options: BACKENDS[request.param](tmp_path, **options)
+    opened: list[LogStore] = []
+
+    def make(**options: Any) -> LogStore:
+        opened.append(BACKENDS[request.param](tmp_path, **options))
+        return opened[-1]
+
+    yield make
+    for store in opened if request.param == "postgres" else ():
+        store.close()  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -67,7 +82,7 @@ class Process:
     def __init__(self, kind: str, place: Path) -> None:
         script = Path(__file__).with_name("other_process.py")
         self._running = Popen(
-            [sys.executable, str(script), kind, str(place)],
+            [sys.executable, str(script), kind, pg_server.place_url(place) if kind == "postgres" else str(place)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -105,6 +120,9 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Log
         started.append(Process(request.param, tmp_path))
         return started[-1]
 
-    yield BACKENDS[request.param](tmp_path), start
+    store = BACKENDS[request.param](tmp_path)
+    yield store, start
     for process in started:
         process.kill()
+    if request.param == "postgres":
+        store.close()  # type: ignore[attr-defined]

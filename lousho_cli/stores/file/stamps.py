@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+from heapq import nlargest
 
 from lousho_cli.stores.file.layout import LOG, Layout, id_of, storage_error
 
 
-def stamps(layout: Layout) -> dict[str, tuple[int, ...]]:
+def stamps(layout: Layout, newest: int | None = None) -> tuple[dict[str, tuple[int, ...]], int]:
     """The stamp of each log by session id: when it was last written, in nanoseconds, then what else would change.
+
+    Args:
+        newest: look at no more than so many, those whose folders seem to have been made last. A disk numbers what it makes:
+            so that is told without looking at any. It may be wrong, so it is good for a first look only.
+
+    Returns:
+        The stamps, and how many logs were not looked at.
 
     Raises:
         StorageError: the folder of the sessions can not be read.
@@ -17,14 +25,16 @@ def stamps(layout: Layout) -> dict[str, tuple[int, ...]]:
     try:
         here = os.open(layout.sessions, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return found
+        return found, 0
     except OSError as error:
         raise storage_error(layout.sessions, error) from error
     try:
-        for name in os.listdir(here):
-            session_id = None if name.startswith(".") else name if name.isascii() and name.islower() and "^" not in name else id_of(name)
-            if session_id is None:
+        names, left = _names(here, newest)
+        for name in names:
+            if name.startswith("."):
                 continue
+            plain = name.isascii() and name.islower() and "^" not in name
+            session_id = name if plain else id_of(name) or name  # where it is the name of none, reading it will say so
             try:
                 info = os.stat(f"{name}/{LOG}", dir_fd=here)
             except FileNotFoundError:
@@ -33,6 +43,18 @@ def stamps(layout: Layout) -> dict[str, tuple[int, ...]]:
                 found[session_id] = (0,)  # reading it will say why
             else:
                 found[session_id] = (info.st_mtime_ns, info.st_size, info.st_ino)
+    except OSError as error:
+        raise storage_error(layout.sessions, error) from error
     finally:
         os.close(here)
-    return found
+    return found, left
+
+
+def _names(here: int, newest: int | None) -> tuple[list[str], int]:
+    """The folders of sessions, and how many were left out."""
+    if newest is None:
+        return os.listdir(here), 0
+    with os.scandir(here) as entries:
+        numbered = [(entry.inode(), entry.name) for entry in entries]
+    chosen = numbered if len(numbered) <= newest else nlargest(newest, numbered)
+    return [name for _, name in chosen], len(numbered) - len(chosen)

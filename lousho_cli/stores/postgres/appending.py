@@ -1,0 +1,180 @@
+"""Appending to logs that must be ours and end where we know them to: whatever waits, in one statement.
+
+It moves the end of each log that is as its owner knows it, and adds the lines of those alone. A log that did not move is asked
+why: the lines stand there already, as the answer to an earlier try was lost; another took the log; or the server itself lost the
+last ones, which it had not yet put on its disk, and they are sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from lousho_cli.core.trimming import require_base
+from lousho_cli.domain.records import Batch
+from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.postgres.hand import Hand
+from lousho_cli.stores.postgres.logs import lines_of
+from lousho_cli.stores.postgres.postgres_claim import Line, PostgresClaim
+
+_APPEND = """WITH given (no, owner, epoch, before, after) AS (
+        SELECT * FROM unnest(%b::bigint[], %b::text[], %b::bigint[], %b::bigint[], %b::bigint[])),
+    moved AS (
+        UPDATE {s}.logs AS l SET head = g.after, head_epoch = CASE WHEN g.after > g.before THEN g.epoch ELSE l.head_epoch END,
+            synced = SYNCED, due_ms = CASE WHEN g.after > g.before THEN 0 ELSE l.due_ms END
+        FROM given g WHERE l.no = g.no AND l.owner = g.owner AND l.epoch = g.epoch AND l.head = g.before RETURNING l.no, l.epoch),
+    put AS (
+        INSERT INTO {s}.records (no, seq, epoch, line) SELECT m.no, v.seq, m.epoch, v.line
+        FROM unnest(%b::bigint[], %b::bigint[], %b::text[]) AS v (no, seq, line) JOIN moved m ON m.no = v.no)
+    SELECT no"""
+_DURABLE = _APPEND.replace("SYNCED", "g.after") + " FROM moved"
+_QUICK = _APPEND.replace("SYNCED", "l.synced") + ", set_config('synchronous_commit', 'off', true) FROM moved"
+# One batch for one log: what a session alone sends. It is planned in a third of the time.
+_ONE = """WITH moved AS (
+        UPDATE {s}.logs SET head = %b, head_epoch = epoch, synced = SYNCED, due_ms = 0
+        WHERE no = %b AND owner = %b AND epoch = %b AND head = %b RETURNING no, epoch)
+    INSERT INTO {s}.records (no, seq, epoch, line) SELECT no, %b, epoch, %b FROM moved"""
+_ONE_DURABLE = _ONE.replace("SYNCED", "%b")
+_ONE_QUICK = _ONE.replace("SYNCED", "synced + 0 * %b") + ", (SELECT set_config('synchronous_commit', 'off', true)) AS quick"
+_STANDING = "SELECT owner, epoch, head FROM {s}.logs WHERE no = %s"
+_STAND = """SELECT count(*) FROM unnest(%b::bigint[], %b::text[]) AS v (seq, line)
+    JOIN {s}.records r ON r.no = %s AND r.seq = v.seq AND r.epoch = %s AND r.line = v.line"""
+_TRIM = """WITH moved AS (
+        UPDATE {s}.logs SET base = %s, head = %s, head_epoch = epoch, synced = %s, due_ms = 0
+        WHERE no = %s AND owner = %s AND epoch = %s AND head = %s AND base < %s RETURNING no, epoch),
+    dropped AS (DELETE FROM {s}.heads USING moved WHERE heads.no = moved.no),
+    forgot AS (DELETE FROM {s}.snapshots USING moved WHERE snapshots.no = moved.no)
+    INSERT INTO {s}.records AS r (no, seq, epoch, line) SELECT no, %s, epoch, %s FROM moved
+    ON CONFLICT (no, seq) DO UPDATE SET epoch = excluded.epoch, line = excluded.line"""
+
+
+class Append(msgspec.Struct, gc=False):
+    """What is to be added to one log behind ``before``; with no lines, what was added before is made durable."""
+
+    claim: PostgresClaim
+    before: int
+    lines: list[Line]
+    durable: bool
+
+    @property
+    def after(self) -> int:
+        return self.before + len(self.lines)
+
+
+def append_all(hand: Hand, appends: Sequence[Append]) -> list[SDKError | None]:
+    """Adds what is to be added, and says for each append what went wrong, None for nothing. No two are to the same log.
+
+    Doing it again is the same as doing it once.
+    """
+    durable = any(append.durable for append in appends)
+    outcome: list[SDKError | None] = [_allowed(append.claim) for append in appends]
+    sent = [append for append, refused in zip(appends, outcome, strict=True) if refused is None]
+    moved = _send(hand, sent, durable=durable)
+    for index, append in enumerate(appends):
+        if outcome[index] is not None:
+            continue
+        if append.claim.held.no not in moved:
+            outcome[index] = _asked_why(hand, append)
+        elif durable:
+            append.claim.on_disk(append.after)
+    return outcome
+
+
+def _allowed(claim: PostgresClaim) -> SDKError | None:
+    """Why a claim may not write, as far as this process knows."""
+    try:
+        claim.require()
+    except SDKError as error:
+        return error
+    return None
+
+
+def _send(hand: Hand, appends: Sequence[Append], *, durable: bool) -> set[int]:
+    """The numbers of the logs that were as their owners know them."""
+    if not appends:
+        return set()
+    if len(appends) == 1 and len(appends[0].lines) == 1:
+        claim, before, ((seq, text),) = appends[0].claim, appends[0].before, appends[0].lines
+        one = (seq, seq, *claim.held, before, seq, text)
+        return {claim.held.no} if hand.run(_ONE_DURABLE if durable else _ONE_QUICK, one) else set()
+    held = [append.claim.held for append in appends]
+    lines = [(append.claim.held.no, *line) for append in appends for line in append.lines]
+    values = (
+        [one.no for one in held],
+        [one.token for one in held],
+        [one.epoch for one in held],
+        [append.before for append in appends],
+        [append.after for append in appends],
+        [line[0] for line in lines],
+        [line[1] for line in lines],
+        [line[2] for line in lines],
+    )
+    return {row[0] for row in hand.rows(_DURABLE if durable else _QUICK, values)}
+
+
+def _asked_why(hand: Hand, append: Append) -> SDKError | None:
+    """Why a log did not move; None where the lines stand there after all."""
+    claim = append.claim
+    rows = hand.rows(_STANDING, (claim.held.no,))
+    ours = bool(rows) and rows[0][:2] == (claim.held.token, claim.epoch)
+    head = rows[0][2] if rows else 0
+    if stand(hand, claim, append.lines) and (ours or append.lines) and head >= append.after:
+        # What was sent before may have come without waiting for the disk: that is not known, so it is asked for.
+        return None if not append.durable or not ours else _refused(hand, claim, [], head)
+    if not ours:
+        return claim.lose()
+    lost = [line for line in claim.tail if head < line[0] <= append.before]
+    if head >= claim.synced and len(lost) == append.before - head:
+        return _refused(hand, claim, [*lost, *append.lines], head)
+    return StorageError(f"the log of session {claim.log_id} ends at {head} and not at {append.before}, as its owner knows it")
+
+
+def _refused(hand: Hand, claim: PostgresClaim, lines: list[Line], head: int) -> SDKError | None:
+    """Adds lines behind ``head``, durably; the error where the log moved once more."""
+    again = Append(claim, head, lines, durable=True)
+    if not _send(hand, [again], durable=True):
+        return claim.lose()
+    claim.on_disk(again.after)
+    return None
+
+
+def stand(hand: Hand, claim: PostgresClaim, lines: Sequence[Line]) -> bool:
+    """Whether lines are in the log, every one, as this claim wrote them."""
+    values = ([line[0] for line in lines], [line[1] for line in lines], claim.held.no, claim.epoch)
+    return not lines or hand.rows(_STAND, values)[0][0] == len(lines)
+
+
+def trim(hand: Hand, claim: PostgresClaim, base: Batch, head: int) -> None:
+    """Makes one batch the whole log, if it is ours and ends at ``head``. What stood before goes in small parts, see ``deleting``.
+
+    Raises:
+        OwnershipLostError: it is another's.
+        StorageError: it does not end there.
+    """
+    claim.require()
+    require_base(claim.log_id, base, head, claim.epoch)
+    ((seq, line),) = lines_of((base,))
+    values = (seq, seq, seq, *claim.held, head, seq + (seq == head), seq, line)
+    if hand.run(_TRIM, values) or stand(hand, claim, ((seq, line),)):
+        return
+    rows = hand.rows(_STANDING, (claim.held.no,))
+    if not rows or rows[0][:2] != (claim.held.token, claim.epoch):
+        raise claim.lose()
+    raise StorageError(f"the log of session {claim.log_id} does not end at {head}, as its owner knows it")
+
+
+def follow(claim: PostgresClaim, batches: Sequence[Batch]) -> bool:
+    """Whether batches are of the claim's epoch and the next its log gets."""
+    epoch, seq = claim.epoch, claim.head
+    for batch in batches:
+        seq += 1
+        if batch.seq != seq or batch.epoch != epoch:
+            return False
+    return True
+
+
+def not_next(claim: PostgresClaim, batches: Sequence[Batch]) -> StorageError:
+    """The error for batches that do not follow."""
+    given = ", ".join(f"batch {batch.seq} of epoch {batch.epoch}" for batch in batches)
+    return StorageError(f"{given} does not follow the log of session {claim.log_id}, which is at {claim.head} in epoch {claim.epoch}")

@@ -1,0 +1,138 @@
+"""Who may write a log: taking it, giving it back, and whose it is."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from lousho_cli.domain.times import stamp
+from lousho_cli.errors import SessionBusyError
+from lousho_cli.ports.log_store import Owner
+from lousho_cli.stores.postgres.hand import NOW_MS, Hand
+from lousho_cli.stores.postgres.postgres_claim import Held, PostgresClaim
+from lousho_cli.stores.postgres.presence import Presence
+
+_GIVEN = "epoch = l.epoch + 1, owner = %s, grip = %s, host = %s, since = %s, ttl_ms = %s"
+_GIVES = "RETURNING l.no, l.epoch, l.head, l.synced"
+_TAKE_FREE = f"""INSERT INTO {{s}}.logs AS l (id, epoch, owner, grip, host, since, ttl_ms) VALUES (%s, 1, %s, %s, %s, %s, %s)
+    ON CONFLICT (id) DO UPDATE SET {_GIVEN} WHERE l.owner IS NULL {_GIVES}"""
+_TAKE = f"UPDATE {{s}}.logs AS l SET {_GIVEN} WHERE l.id = %s {_GIVES}"
+_LOCKED = "SELECT no, epoch, head, synced, owner, grip, host, since, ttl_ms FROM {s}.logs WHERE id = %s FOR UPDATE"
+_OWNER = f"""SELECT l.host, l.since, l.epoch, l.ttl_ms, o.token, o.pid, o.place, o.renewed_ms, {NOW_MS}
+    FROM {{s}}.logs l JOIN {{s}}.owners o ON o.token = l.owner WHERE l.id = %s"""
+_OF_TOKEN = f"SELECT pid, place, renewed_ms, {NOW_MS} FROM {{s}}.owners WHERE token = %s FOR UPDATE"
+_OWNED = "SELECT 1 FROM {s}.logs WHERE no = %s AND owner = %s AND epoch = %s"
+_FREE = "owner = NULL, grip = NULL, host = NULL, since = NULL, ttl_ms = NULL"
+_GIVE_BACK = f"""WITH freed AS (
+        UPDATE {{s}}.logs SET {_FREE}, wake_at = coalesce(%s, CASE WHEN %s THEN wake_at END), due_ms = coalesce(%s, due_ms),
+            synced = greatest(synced, least(%s, head))
+        WHERE no = %s AND owner = %s AND epoch = %s RETURNING id, wake_at)
+    SELECT CASE WHEN wake_at IS NULL THEN NULL ELSE pg_notify(%s, id)::text END FROM freed"""
+
+
+class Taken(NamedTuple):
+    """A log that is ours, and where it ended then."""
+
+    held: Held
+    head: int
+    synced: int
+
+
+class Taking:
+    """One attempt at a log. Begun again after a lost connection, it knows what it took already by the mark it leaves."""
+
+    def __init__(self, presence: Presence, log_id: str, host: str, ttl_ms: int) -> None:
+        self._presence, self._id = presence, log_id
+        self._grip = secrets.token_hex(8)
+        self._values = (presence.token, self._grip, host, stamp(datetime.now(UTC)), ttl_ms)
+
+    def __call__(self, hand: Hand) -> Taken:
+        """Makes this process the owner of the log.
+
+        Raises:
+            SessionBusyError: another owner lives.
+        """
+        self._presence.enter(hand)
+        return self._taken(hand.rows(_TAKE_FREE, (self._id, *self._values, *self._values))) or self._from_owner(hand)
+
+    def _taken(self, rows: list[tuple[Any, ...]]) -> Taken | None:
+        if not rows:
+            return None
+        no, epoch, head, synced = rows[0]
+        return Taken(Held(no, self._presence.token, epoch), head, synced)
+
+    def _from_owner(self, hand: Hand) -> Taken:
+        """Its owner's row is locked too, so that a renewal that comes now waits, and then sees that it came too late."""
+        with hand.transaction():
+            ((no, epoch, head, synced, token, grip, host, since, ttl_ms),) = hand.rows(_LOCKED, (self._id,))
+            if grip == self._grip:
+                return Taken(Held(no, token, epoch), head, synced)
+            for pid, place, renewed_ms, now_ms in hand.rows(_OF_TOKEN, (token,)) if token is not None else ():
+                if not self._presence.is_gone(token, place) and now_ms < renewed_ms + ttl_ms:
+                    raise SessionBusyError(self._id, Owner(host, pid, since, epoch).describe())
+            taken = self._taken(hand.rows(_TAKE, (*self._values, self._id)))
+            assert taken is not None, "it is locked"
+            return taken
+
+
+def living_owner(hand: Hand, presence: Presence, log_id: str) -> Owner | None:
+    """Who owns a log; None where nobody does, its owner is dead or its time is up."""
+    for host, since, epoch, ttl_ms, token, pid, place, renewed_ms, now_ms in hand.rows(_OWNER, (log_id,)):
+        if not presence.is_gone(token, place) and now_ms < renewed_ms + ttl_ms:
+            return Owner(host, pid, since, epoch)
+    return None
+
+
+def is_owner(hand: Hand, held: Held) -> bool:
+    """Whether a log is still ours."""
+    return bool(hand.rows(_OWNED, held))
+
+
+def require_owner(hand: Hand, claim: PostgresClaim) -> None:
+    """Lets only an owner pass whose writer is alive.
+
+    Raises:
+        OwnershipLostError: the log is another's, or was given back.
+        StorageError: an earlier write of this claim failed.
+    """
+    claim.require()
+    if not is_owner(hand, claim.held):
+        raise claim.lose()
+
+
+def lost_among(hand: Hand, claims: list[PostgresClaim]) -> set[PostgresClaim]:
+    """Those of some claims whose logs others took."""
+    ours = hand.rows(
+        "SELECT no, epoch FROM {s}.logs WHERE no = ANY(%s) AND owner = ANY(%s)",
+        ([claim.held.no for claim in claims], [claim.held.token for claim in claims]),
+    )
+    still = set(ours)
+    return {claim for claim in claims if (claim.held.no, claim.held.epoch) not in still}
+
+
+def give_back(
+    hand: Hand, held: Held, channel: str, *, wake_at: str | None = None, due_ms: int | None = None, synced: int = 0, keep_wake: bool = False
+) -> None:
+    """Frees a log that is still ours.
+
+    Args:
+        wake_at: when it wants to be taken up; whoever waits for work is told. keep_wake: else the wake that was set stays.
+        due_ms: when somebody should look at it; None leaves that as it is.
+        synced: up to which seq it is known to be durable.
+    """
+    hand.rows(_GIVE_BACK, (wake_at, keep_wake, due_ms, synced, *held, channel))
+
+
+def beat(hand: Hand, host_id: str, ttl_ms: int) -> None:
+    """Says that a host with a stable id lives."""
+    until = f"{NOW_MS} + %s"
+    hand.run(
+        f"INSERT INTO {{s}}.hosts (id, until_ms) VALUES (%s, {until}) ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms",
+        (host_id, ttl_ms),
+    )
+
+
+def lives(hand: Hand, host_id: str) -> bool:
+    """Whether a host said within its time that it lives."""
+    return bool(hand.rows(f"SELECT 1 FROM {{s}}.hosts WHERE id = %s AND until_ms > {NOW_MS}", (host_id,)))

@@ -1,0 +1,206 @@
+"""One server as this process has it open: a pool of connections, the threads that use them, and what is tried again.
+
+An operation may be begun again on another connection when the one it used is lost, so each is written such that doing it
+twice, or finding it done, comes to the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from random import random
+from typing import Any, TypeVar
+
+from lousho_cli.errors import StorageError
+from lousho_cli.stores.postgres.address import Address
+from lousho_cli.stores.postgres.driver import Connection, Error, Pool, psycopg, psycopg_pool
+from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, storage_error
+from lousho_cli.stores.postgres.hand import Hand
+from lousho_cli.stores.postgres.schema import VERSION, known_version, migrate
+
+T = TypeVar("T")
+Operation = Callable[[Hand], T]
+
+PATIENCE_S = 15.0
+"""How long an operation is tried again while the server is away."""
+
+_FIRST_S, _LONGEST_S = 0.02, 1.0
+_PASSING = ("starting up", "shutting down", "not yet accepting", "too many", "recovery", "connection slots", "closed the connection")
+"""What a server says that is there, but not yet, or no more for a moment."""
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it would say on stderr is said by our errors
+
+
+class Database:
+    """The server at an address. Reading never makes a table."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._opening = threading.RLock()  # the collector may close the store within anything
+        self._pool: Pool[Connection] | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._version = 0
+        self._closed = False
+        self.settings: dict[str, Any] = {
+            "autocommit": True,
+            "prepare_threshold": 5 if address.prepare else None,
+            **defaults(address.url),
+        }
+
+    async def run(self, operation: Operation[T], *, writes: bool = True) -> T:
+        """Carries an operation out, on a thread where there is an event loop to keep free. Raises like ``now``."""
+        import asyncio
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return self.now(operation, writes=writes)  # driven without an event loop, there is nobody to hold up
+        return await loop.run_in_executor(self._executor(), partial(self.now, operation, writes=writes))
+
+    async def read(self, operation: Operation[T], nothing: T) -> T:
+        """``run`` for what only reads; ``nothing`` where there are no tables."""
+        return await self.run(partial(_or_nothing, operation, nothing), writes=False)
+
+    def look(self, operation: Operation[T], nothing: T) -> T:
+        """``read``, on this thread."""
+        return self.now(partial(_or_nothing, operation, nothing), writes=False)
+
+    def now(self, operation: Operation[T], *, writes: bool = True, patience_s: float = PATIENCE_S, limit_s: float | None = None) -> T:
+        """Carries an operation out on this thread; again, on another connection, where one was lost.
+
+        Args:
+            writes: whether the tables are made where they are missing. patience_s: for how long it is begun again.
+            limit_s: how long each of its statements may take, ``STATEMENT_S`` where that is None.
+
+        Raises:
+            StorageError: the server can not be reached, or refused.
+            LogVersionError: a newer version made the tables into what this one does not know.
+        """
+        ends, pause = time.monotonic() + patience_s, _FIRST_S
+        while True:
+            try:
+                return self._once(operation, writes=writes, within_s=max(ends - time.monotonic(), 0.5), limit_s=limit_s)
+            except Error as error:
+                if not may_pass(error) or time.monotonic() + pause > ends:
+                    raise storage_error(self.address, error if limit_s else self._reason(error)) from None
+            time.sleep(pause * (0.5 + random() / 2))  # noqa: S311 - so that those who wait do not come back together
+            pause = min(pause * 2, _LONGEST_S)
+
+    def _once(self, operation: Operation[T], *, writes: bool, within_s: float, limit_s: float | None) -> T:
+        pool = self._pool or self._open()
+        connection = pool.getconn(min(within_s, _LONGEST_S))
+        connection.limit_s = limit_s
+        try:
+            hand = Hand(connection, self.address.schema)
+            self._prepare(hand, writes=writes)
+            return operation(hand)
+        except Error as error:
+            if breaks(error):
+                connection.close()
+            raise
+        except BaseException:
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.close()
+            raise
+        finally:
+            with contextlib.suppress(Error):
+                pool.putconn(connection)
+
+    def _prepare(self, hand: Hand, *, writes: bool) -> None:
+        """Sees once that the tables are what this version works with; makes them where something is to be written."""
+        if self._version >= VERSION:
+            return
+        version = known_version(hand)
+        if version < VERSION and writes:
+            with self._opening:
+                migrate(hand)
+            version = VERSION
+        self._version = version
+
+    def _open(self) -> Pool[Connection]:
+        """Opens the pool. The first connection is made here: so a wrong password is told at once, not after trying for long."""
+        with self._opening:
+            if self._closed:
+                raise StorageError(f"the store {self.address.shown} was closed", hint="Make a new one to go on.")
+            if self._pool is None:
+                self._connect().close()
+                pool = Pool(
+                    self.address.url,
+                    connection_class=Connection,
+                    kwargs=self.settings,
+                    min_size=0,
+                    max_size=self.address.connections,
+                    max_idle=60.0,
+                    reconnect_timeout=0.1,  # the pool's own pauses grow to many seconds; ours do not
+                    num_workers=2,
+                    open=False,
+                )
+                pool.open()
+                self._pool = pool
+            return self._pool
+
+    def _connect(self) -> Connection:
+        try:
+            return Connection.connect(self.address.url, **self.settings)
+        except psycopg.OperationalError as error:
+            if any(words in str(error) for words in _PASSING):
+                raise  # a moment more, and it is there
+            raise storage_error(self.address, error) from None
+        except Error as error:
+            raise storage_error(self.address, error) from None
+
+    def _reason(self, error: Error) -> Error:
+        """Why the pool gave no connection: it does not say."""
+        if not isinstance(error, psycopg_pool.PoolTimeout):
+            return error
+        try:
+            Connection.connect(self.address.url, **self.settings).close()
+        except Error as reason:
+            return reason
+        return error
+
+    def _executor(self) -> ThreadPoolExecutor:
+        with self._opening:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self.address.connections - 2, "lousho-postgres")
+            return self._threads
+
+    def close(self) -> None:
+        """Closes every connection."""
+        with self._opening:
+            self._closed = True
+            pool, self._pool, threads, self._threads = self._pool, None, self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=False)
+        if pool is not None:
+            pool.close(timeout=2.0)
+
+    def abandon(self) -> Any:
+        """In a forked child: forgets what is the parent's, and gives it, to be kept."""
+        kept, self._pool, self._threads = (self._pool, self._threads), None, None
+        return kept
+
+
+def _or_nothing(operation: Operation[T], nothing: T, hand: Hand) -> T:
+    try:
+        return operation(hand)
+    except NO_STORE:
+        return nothing
+
+
+def defaults(url: str) -> dict[str, Any]:
+    """What we want of a connection where its address does not say: an end to waiting for a server that is gone, and one that writes."""
+    try:
+        said = psycopg.conninfo.conninfo_to_dict(url)
+    except Error:
+        return {}  # connecting says what is wrong with it
+    ours: dict[str, Any] = {"connect_timeout": 10, "tcp_user_timeout": 10_000, "keepalives_idle": 10, "keepalives_interval": 5}
+    ours |= {"keepalives_count": 3, "client_encoding": "utf8", "application_name": "lousho"}
+    if "," in f"{said.get('host', '')}{said.get('hostaddr', '')}":
+        ours["target_session_attrs"] = "read-write"
+    return {name: value for name, value in ours.items() if name not in said}

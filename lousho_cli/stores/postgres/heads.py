@@ -1,0 +1,162 @@
+"""The list of all sessions, from cached heads and the batches behind them.
+
+A head says up to which seq it covers its log. While the log ends there it is all a list needs; otherwise what
+stands behind is read. So a stale head never hides anything.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lousho_cli.core.fold import fold
+from lousho_cli.core.heads import advance_all, head_of
+from lousho_cli.domain.codec import encode_value
+from lousho_cli.domain.heads import Head
+from lousho_cli.domain.records import Batch
+from lousho_cli.domain.state import CACHE_SHAPE
+from lousho_cli.errors import DamagedLogError
+from lousho_cli.ports.log_store import Heads
+from lousho_cli.stores.postgres.hand import Hand
+from lousho_cli.stores.postgres.logs import Scan, scan_rows
+from lousho_cli.stores.postgres.postgres_claim import Held
+
+_HEADS = """SELECT l.id, l.no, l.wake_at, l.base, l.head, h.crc, h.head
+    FROM {s}.logs l LEFT JOIN {s}.heads h ON h.no = l.no WHERE l.head > 0"""
+_BEHIND = """SELECT g.no, r.seq, r.line FROM unnest(%b::bigint[], %b::bigint[]) AS g (no, behind)
+    CROSS JOIN LATERAL (SELECT seq, line FROM {s}.records WHERE records.no = g.no AND seq > g.behind ORDER BY seq) r"""
+_SAVE = """WITH ours AS (
+        UPDATE {s}.logs SET due_ms = %s WHERE no = %s AND owner = %s AND epoch = %s AND head = %s RETURNING no)
+    INSERT INTO {s}.heads (no, crc, agent, tenant, head) SELECT no, %s, %s, %s, %s FROM ours
+    ON CONFLICT (no) DO UPDATE SET crc = excluded.crc, agent = excluded.agent, tenant = excluded.tenant, head = excluded.head"""
+_PART = 200
+
+Row = tuple[Any, ...]
+
+_decoder = msgspec.json.Decoder(Head)
+
+
+def save(hand: Hand, held: Held, head: Head) -> None:
+    """Replaces the head of a log that is still ours and ends where the head says, and notes when somebody should look at it."""
+    data = encode_value(head)
+    hand.run(_SAVE, (due_of(head), *held, head.seq, zlib.crc32(data, CACHE_SHAPE), _key(head.agent), _key(head.tenant), data.decode()))
+
+
+def _key(text: str | None) -> str | None:
+    """What tells tenants and agents apart in a column, which takes no NUL."""
+    return None if text is None else text.replace("\0", "\ufffd")
+
+
+def due_of(head: Head) -> int | None:
+    """When somebody should look at a session that stands as its head says, in ms since 1970; None for not before something comes.
+
+    A background agent is looked after with the session that leads it.
+    """
+    if head.lead is not None:
+        return None
+    if head.waits_for is None and ((head.run > 0 and head.status == "in-progress" and head.outcome is None) or head.outline.waiting):
+        return ms_of(head.updated_at)  # so that the longest untouched comes first
+    if any(head.agents.values()):
+        return ms_of(head.updated_at)  # its background agents may have to be looked after
+    return None if head.wake is None else ms_of(head.wake)
+
+
+def ms_of(at: str) -> int:
+    """A time of a record in ms since 1970; 0 for one that is none, so that somebody looks."""
+    try:
+        return round(datetime.fromisoformat(at).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+def list_all(hand: Hand) -> Heads:
+    """The heads of a store."""
+    return _current(hand, hand.rows(_HEADS))
+
+
+def some(hand: Hand, log_ids: Sequence[str]) -> Heads:
+    """The heads of some sessions."""
+    return _current(hand, hand.rows(f"{_HEADS} AND l.id = ANY(%s)", (list(log_ids),)))
+
+
+def one(hand: Hand, log_id: str) -> Head | None:
+    """The head of one session, None for none.
+
+    Raises:
+        DamagedLogError: its log is damaged.
+    """
+    found = some(hand, (log_id,))
+    for _, detail in found.damaged:
+        raise DamagedLogError(detail)
+    return found.heads[0] if found.heads else None
+
+
+def stored(crc: int | None, text: str | None) -> Head | None:
+    """A head as it was cached; None when it is of no use."""
+    if text is None:
+        return None
+    data = text.encode()
+    if zlib.crc32(data, CACHE_SHAPE) != crc:
+        return None
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError:
+        return None
+
+
+def _current(hand: Hand, rows: Sequence[Row]) -> Heads:
+    """The heads in rows of ``_HEADS``, each brought up to date by what stands behind it; that is read for many at once."""
+    heads: list[Head] = []
+    damaged: list[tuple[str, str]] = []
+    stale: list[_Stale] = []
+    for row in rows:
+        known = stored(*row[5:])
+        if known is not None and known.seq == row[4]:
+            heads.append(msgspec.structs.replace(known, id=row[0], wake_at=row[2]))
+        else:
+            stale.append(_Stale(row, known if known is not None and known.seq < row[4] else None))
+    while stale:
+        part, stale = stale[:_PART], stale[_PART:]
+        found = _behind(hand, part)
+        for one_of in part:
+            scanned = found.get(one_of.row[1], Scan(head=one_of.behind))
+            if scanned.holes:
+                hole = scanned.holes[0]
+                damaged.append((one_of.row[0], f"session {one_of.row[0]}: records {hole.first} to {hole.last} are {hole.detail}"))
+            elif (head := one_of.advanced(scanned.batches)) is not None:
+                heads.append(msgspec.structs.replace(head, id=one_of.row[0], wake_at=one_of.row[2]))
+            else:
+                stale.append(_Stale(one_of.row, None))  # its head can not be brought up to date: from the beginning then
+    return Heads(tuple(heads), tuple(damaged))
+
+
+class _Stale(NamedTuple):
+    """A row, and the head in it, if that is of any use."""
+
+    row: Row
+    known: Head | None
+
+    @property
+    def behind(self) -> int:
+        """Behind which seq to read."""
+        base: int = self.row[3]
+        return max(base - 1, 0 if self.known is None else self.known.seq)
+
+    def advanced(self, batches: Sequence[Batch]) -> Head | None:
+        """The head with what stands behind it; None where only the whole log tells."""
+        if self.known is not None:
+            return advance_all(self.known, batches)
+        return advance_all(Head(), batches) or head_of(fold(batches))
+
+
+def _behind(hand: Hand, stale: Sequence[_Stale]) -> dict[int, Scan]:
+    """What stands behind the heads of some logs, by the numbers of the logs."""
+    rows = hand.rows(_BEHIND, ([one.row[1] for one in stale], [one.behind for one in stale]))
+    lines: dict[int, list[tuple[int, str]]] = {}
+    for no, seq, line in rows:
+        lines.setdefault(no, []).append((seq, line))
+    return {one.row[1]: scan_rows(lines.get(one.row[1], ()), one.behind) for one in stale}
