@@ -7,88 +7,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lousho_cli.app.signals import SWITCH, Switch
+from lousho_cli.app.signals import SWITCH
 from lousho_cli.errors import NotFoundError, SDKError
-from lousho_cli.tui.state.story import Story
+from lousho_cli.tui.deeds import Act, Deed, State
 
 if TYPE_CHECKING:
     from lousho_cli.app.agents import AgentChoice
     from lousho_cli.app.driving import Ran
-    from lousho_cli.app.results import ResumeCheck
-    from lousho_cli.domain.events import Event
 
 T = TypeVar("T")
 
-State = Literal["runs", "done", "waits", "failed", "stopped"]
-
 _LEAVING_S = 8.0
 """So long is waited for what runs when the program is left: longer than a stopped run waits for its tools."""
-
-
-class Deed:
-    """One thing that is being done, or was.
-
-    Attributes:
-        words: what it is, such as ``approve book_table``. command: the command line that does the same.
-        session: the session that it is about, in the end; that of a fork is known once it is made.
-        story: what it did so far. state: how it stands. goes_on: the command that goes on from there.
-        ended: said in a sentence, once it has. ran: the run that came back, where one did.
-        shown: whether what was told since was drawn. switch: stops what it drives. leave: gives up what it waits for.
-        moved: is called on the deed's own thread when there is something new to show.
-    """
-
-    def __init__(self, words: str, command: str, session: str) -> None:
-        self.words, self.command, self.session = words, command, session
-        self.story = Story()
-        self.state: State = "runs"
-        self.ended = ""
-        self.goes_on = ""
-        self.ran: Ran | None = None
-        self.shown = True
-        self.switch = Switch()
-        self.leave: Callable[[], None] = lambda: None
-        self.moved: Callable[[Deed], None] = lambda _: None
-
-    def _told(self) -> None:
-        """Has what was told shown, once for all that comes until then."""
-        if self.shown:
-            self.shown = False
-            self.moved(self)
-
-    def on_event(self, event: Event) -> None:
-        """An event of the run."""
-        self.story.on(event)
-        self._told()
-
-    def tell(self, text: str) -> None:
-        """A sentence for the person."""
-        self.story.tell(text)
-        self._told()
-
-    def warn(self, text: str) -> None:
-        """Something the person should know."""
-        self.story.warn(text)
-        self._told()
-
-    def ahead(self, check: ResumeCheck) -> None:
-        """What is going to happen, before it does."""
-        self.story.ahead(check)
-        self._told()
-
-    def end(self, state: State, ended: str) -> None:
-        """It has come to its end."""
-        self.state, self.ended = state, ended
-        self._told()
-
-
-Act = Callable[[Deed], Awaitable["Ran | None"]]
-"""Does it. Tells the deed's story; gives the run that came of it, None where none did."""
 
 
 class Actor:
@@ -113,21 +50,27 @@ class Actor:
         return AgentChoice(store=self._flag)
 
     async def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What a function of ``app`` says that looks ahead, and may load an agent for it. Runs on a thread of its own.
+        """What a function of ``app`` says that looks ahead, and may load an agent for it. Runs on a thread of its own, which nobody waits
+        for who leaves.
 
         Raises:
             SDKError: what it raises; any other fault becomes one, too.
         """
 
-        def run() -> T:
-            try:
-                return asyncio.run(make())
-            except SDKError:
-                raise
-            except Exception as error:
-                raise SDKError(said_of(error)) from error
+        found: Future[T] = Future()
 
-        return await asyncio.to_thread(run)
+        def run() -> None:
+            if not found.set_running_or_notify_cancel():
+                return
+            try:
+                found.set_result(asyncio.run(make()))
+            except SDKError as error:
+                found.set_exception(error)
+            except BaseException as error:  # noqa: BLE001 - the module of an agent may do anything while it is loaded
+                found.set_exception(SDKError(said_of(error)))
+
+        Thread(target=run, name="lousho-asks", daemon=True).start()
+        return await asyncio.wrap_future(found)
 
     def do(self, deed: Deed, act: Act) -> Deed:
         """Begins a deed and comes back at once."""

@@ -63,7 +63,7 @@ class Layout:
         blank = Segment(" " * indent)
         if node.look == "markdown":
             return [Strip([blank, *segments]) for segments in self._typesetter.lines(harmless(node.text), width - indent)]
-        marker = ("▾ " if item.opened else "▸ ") if node.children is not None else "  "
+        marker = ("▾ " if item.opened else "▸ ") if node.children is not None else "  " if node.label else ""
         if node.look == "text":
             return self._text(node, indent, marker, width)
         return [self._line(item, blank, marker, room)]

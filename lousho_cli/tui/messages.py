@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from lousho_cli.tui.acting import Deed
+from lousho_cli.tui.deeds import Deed
 from lousho_cli.tui.state.session_rows import Sessions
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import work
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
 from lousho_cli.errors import SDKError
-from lousho_cli.tui.acting import Actor, Deed
+from lousho_cli.tui.acting import Actor
+from lousho_cli.tui.deeds import Act, Deed
 from lousho_cli.tui.keys import KEYS, bindings, display
+from lousho_cli.tui.keys_in_turn import KeysInTurn
 from lousho_cli.tui.messages import DeedMoved, SessionsRead, StoreTrouble
 from lousho_cli.tui.plain import line
 from lousho_cli.tui.reading import Reader
@@ -41,11 +43,14 @@ _PAGE_S = 0.1
 _FIRST_S = 0.3
 """How long the first screen has for itself, where it has sessions to show."""
 
+_DRAW_S = 0.06
+"""How much of what is being done is gathered before it is drawn."""
+
 _SHARE = 8
 """A look at the list is followed by a rest of so many times what it took, so that a large store costs little."""
 
 
-class Lousho(App[None]):
+class Lousho(KeysInTurn):
     """``lousho tui``.
 
     Args:
@@ -135,9 +140,13 @@ class Lousho(App[None]):
         self.post_message(DeedMoved(deed))  # from any thread
 
     def on_deed_moved(self, message: DeedMoved) -> None:
-        """Shows how a deed goes, wherever it is looked at; says how it came out where it is not."""
+        """Shows how a deed goes, soon: an answer comes in many pieces."""
         deed = message.deed
-        deed.shown = True
+        self.set_timer(_DRAW_S, lambda: self._show_deed(deed))
+
+    def _show_deed(self, deed: Deed) -> None:
+        """Wherever it is looked at; says how it came out where it is not."""
+        deed.shown = True  # first: what is told from here on is shown the next time
         seen = False
         for screen in self.screen_stack:
             if getattr(screen, "deed", deed) is deed and (again := getattr(screen, "again", None)) is not None:
@@ -145,6 +154,12 @@ class Lousho(App[None]):
                 seen = seen or screen is self.screen
         if deed.state != "runs" and not seen:
             self.say(f"{deed.words}: {deed.ended}")
+
+    def begin(self, deed: Deed, act: Act) -> None:
+        """Begins a deed, and shows how it goes in place of the screen on which it was asked for."""
+        from lousho_cli.tui.screens.deed import DeedScreen
+
+        self.switch_screen(DeedScreen(self.actor.do(deed, act)))
 
     def say(self, text: str) -> None:
         """A sentence for the person, for a while."""
@@ -174,8 +189,11 @@ class Lousho(App[None]):
             self.push_screen(DeedsScreen())
 
     def action_help(self) -> None:
-        """Shows every key."""
-        self.push_screen(HelpScreen())
+        """Shows every key, those that hold where the person is first."""
+        around = self.focused.ancestors_with_self if self.focused is not None else (self.screen, self)
+        hold = {(binding.key, binding.action, binding.description) for node in around for _, binding in node._bindings}
+        not_here = {key.where for key in KEYS if not hold.issuperset((one, key.action, key.words) for one in key.pressed.split(","))}
+        self.push_screen(HelpScreen({key.where for key in KEYS} - not_here))
 
     def action_waiting_room(self) -> None:
         """Shows what waits for a person; from there, goes back."""
@@ -183,6 +201,10 @@ class Lousho(App[None]):
             self.screen.dismiss(None)
         elif isinstance(main := self.screen, MainScreen):
             self.push_screen(WaitingRoom(), lambda session_id: None if session_id is None else main.open(session_id))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The waiting room is a step aside from the panes, and from nothing that is about to be done."""
+        return action != "waiting_room" or not self.screen_stack or isinstance(self.screen, MainScreen | WaitingRoom)
 
     def action_next_theme(self) -> None:
         """Goes through the colours there are."""

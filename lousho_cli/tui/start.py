@@ -12,6 +12,8 @@ from textual.pilot import Pilot
 
 from lousho_cli.app.signals import SIGNALLED
 from lousho_cli.errors import StorageError
+from lousho_cli.tui.collecting import only_what_is_new
+from lousho_cli.tui.own_terminal import own_terminal
 from lousho_cli.tui.picture import svg_of
 from lousho_cli.tui.program import Lousho
 from lousho_cli.tui.reading import Reader
@@ -28,11 +30,10 @@ def run(flag: str | None, session: str | None, told: Callable[[str], None]) -> i
     Raises:
         Exception: a fault in the program itself. The terminal is as it was before.
     """
-    app = program(flag, session)
-    try:
+    with own_terminal():
+        app = program(flag, session)
         code = asyncio.run(_until_left(app))
-    finally:
-        app.actor.close(told)
+    app.actor.close(told)
     if app.failure is not None:
         raise app.failure
     return code
@@ -51,7 +52,7 @@ async def _until_left(app: Lousho) -> int:
         ended_by.append(number)
         app.exit()
 
-    with _signals(end):
+    with _signals(end), only_what_is_new():
         await app.run_async()
     return SIGNALLED + ended_by[0] if ended_by else 0
 

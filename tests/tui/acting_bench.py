@@ -9,7 +9,7 @@ from typing import Any
 from lousho_cli.app.running import RunOrder, run
 from lousho_cli.domain import records as r
 from lousho_cli.stores.file.store import FileStore
-from lousho_cli.tui.acting import Deed
+from lousho_cli.tui.deeds import Deed
 from tests.tui.conftest import Seen
 
 PAYER = """
@@ -71,10 +71,17 @@ def ran(folder: Path) -> list[str]:
 async def done(seen: Seen, fact: Callable[[Deed], Any] = lambda deed: deed.state != "runs") -> Deed:
     """The newest deed, once it has come to its end."""
     await seen.until(lambda: seen.app.actor.deeds and fact(seen.app.actor.deeds[-1]))
+    deed = seen.app.actor.deeds[-1]
+    await seen.until(lambda: deed.shown)
     await seen.pilot.pause()
-    return seen.app.actor.deeds[-1]
+    return deed
 
 
 def words(seen: Seen) -> str:
     """The screen as words with one blank between them, however wide it is."""
     return " ".join(seen.text.split())
+
+
+def notices(seen: Seen) -> str:
+    """What the program told the person for a while."""
+    return "\n".join(notice.message for notice in seen.app._notifications)

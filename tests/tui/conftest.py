@@ -62,6 +62,7 @@ class Seen:
 
     async def rest(self) -> None:
         """Waits until everything that was begun is done. Only where the program does not keep looking."""
+        await self.until(lambda: not self.app.keys_wait)
         for _ in range(3):
             await self.app.workers.wait_for_complete()
             await self.pilot.pause()

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lousho_cli.domain import records as r
-from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.stores.file.store import FileStore
 from lousho_cli.tui.state.checkpoint_view import TABS
 from lousho_cli.tui.widgets.checkpoint import CheckpointPane
 from lousho_cli.tui.widgets.document import Document
 from tests.tui.conftest import Open, Seen
-from tests.tui.sample import at, begins, write
 from tests.tui.test_ring import still
 from tests.tui.voyage import voyage
 
@@ -91,59 +87,3 @@ async def test_a_search_counts_jumps_and_opens_what_hides_the_place(tui: Open, s
         await seen.press("enter", "n", "escape", "4", "slash")
         await seen.type("two days")
         assert "two days: 1 of" in str(pane.border_subtitle)
-
-
-HOSTILE = (
-    "[/dim] [b arr[0] [src: /a?b=2-] [red]text[/red] [@click=app.quit]leave[/]",
-    "before\x1b[31mred\x1b]0;title\x07\x00after",
-    "left\u202eright\u2066 zero\u200bwidth\ufeff",
-    "tab\there 👩‍👩‍👧 é 漢字",
-    "[a link](command:quit) <script>alert(1)</script> ![image](file:///x)",
-)
-
-
-@pytest.fixture
-async def hostile(tmp_path: Path) -> Path:
-    """A session that is made of hostile text wherever text can stand."""
-    store = FileStore(tmp_path / ".lousho")
-    everything = "\n\n".join(HOSTILE)
-    call = ToolCall("c[0]", "tool[/b]", '{"[red]": "\\u001b[31m", "list": ["[/dim]", "[b"]}')
-    when, records = begins("[red]agent", everything)
-    result = r.ToolFinished("c[0]", "x" * 1_000_000 + everything, is_error=True)
-    turn = r.Turn(Message("assistant", everything + "\n\n" + "y" * 200_000, tool_calls=(call,)), "tool_calls", "[model]")
-    state = r.BusinessState({HOSTILE[0]: [HOSTILE[1], {"[": HOSTILE[2]}]})
-    note = r.Note("[kind]", everything)
-    await write(store, "hostile", [(when, [*records, state]), (at(1), [turn, r.Mark(1)]), (at(2), [note, result, r.Mark(1)])])
-    return tmp_path / ".lousho"
-
-
-def sent(seen: Seen) -> str:
-    """The text of every strip on the screen."""
-    return "".join(segment.text for strip in seen.app.screen._compositor.render_strips() for segment in strip)
-
-
-async def test_case_211_brackets_are_text_in_every_panel(tui: Open, hostile: Path) -> None:
-    async with tui(hostile, "hostile", size=(120, 40)) as seen:
-        await seen.press("enter", "home")
-        for words in HOSTILE[0].split(" "):
-            assert words in "\n".join(document(seen)), words
-        assert "<script>alert(1)</script>" in sent(seen)
-        for key in ("2", "3", "4", "5", "6", "1"):
-            await seen.press(key, "z", "z", "pagedown", "end", "home")
-        await seen.press("slash")
-        await seen.type("[/dim")
-        await seen.press("enter", "n", "n", "N")
-        assert " of " in str(seen.app.screen.query_one(CheckpointPane).border_subtitle)
-        await seen.press("escape", "slash")
-        await seen.type("[image]")
-
-
-async def test_case_213_no_control_character_reaches_the_terminal(tui: Open, hostile: Path) -> None:
-    async with tui(hostile, "hostile", size=(120, 40)) as seen:
-        await seen.press("enter", "home")
-        assert "before\\x1b[31mred\\x1b]0;title\\x07\\x00after" in sent(seen)
-        assert "left\\u202eright\\u2066 zero\\u200bwidth\\ufeff" in sent(seen)
-        for key in ("1", "2", "3", "4", "5", "6"):
-            await seen.press(key, "home", "enter", "down", "enter", "end")
-            assert not any(ord(letter) < 32 or letter in "\x7f\u202e\u2066\u200b\ufeff" for letter in sent(seen))
-            assert all(strip.cell_length <= 120 for strip in seen.app.screen._compositor.render_strips())

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from pathlib import Path
+from threading import Event
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
+from textual.events import Key, Paste
+from textual.widgets import Input
 
 from lousho_cli.app.pending import list_pending
 from lousho_cli.domain import records as r
@@ -16,7 +21,9 @@ from lousho_cli.stores.file.store import FileStore
 from lousho_cli.stores.sqlite.store import SqliteStore
 from lousho_cli.tui.keys import KEYS, bindings, display
 from lousho_cli.tui.plain import cell, content, harmless, line
+from lousho_cli.tui.reading import Reader
 from lousho_cli.tui.screens.help import HelpScreen
+from lousho_cli.tui.state.session_rows import Sessions
 from lousho_cli.tui.themes import THEMES, first_theme
 from lousho_cli.tui.widgets.session_list import SessionList
 from tests.tui.sample import at, begins, ends, turn, write
@@ -87,6 +94,15 @@ async def test_the_help_shows_every_key_of_the_table(tui: Any, sample: Path) -> 
         assert not isinstance(seen.app.screen, HelpScreen)
 
 
+async def test_the_help_begins_with_the_keys_that_hold_where_the_person_is(tui: Any, sample: Path) -> None:
+    async with tui(sample, size=(80, 24)) as seen:
+        for way, first, others in (((), "sessions", "waiting room"), (("w",), "waiting room", "sessions")):
+            await seen.press(*way, "question_mark")
+            headings = [place for one in seen.lines for place in {key.where for key in KEYS} if f"│ {place}  " in one]
+            assert first == headings[0] and others not in headings, seen.text
+            await seen.press("j", "space", "k", "b", "escape")
+
+
 @pytest.mark.parametrize("way", [(), ("enter",), ("w",), ("question_mark",), ("f", "enter")], ids=" ".join)
 async def test_q_leaves_from_everywhere(tui: Any, sample: Path, way: tuple[str, ...]) -> None:
     async with tui(sample, size=(80, 24)) as seen:
@@ -106,6 +122,43 @@ async def test_the_palette_does_what_the_keys_do(tui: Any, sample: Path) -> None
         await seen.until(lambda: "Search for commands" in seen.text)
         await seen.pilot.press(*"waiting")
         await seen.until(lambda: "waiting room" in seen.text.lower())
+
+
+async def test_case_213_what_is_pasted_into_the_filter_is_shown_as_text_and_not_endless(tui: Any, sample: Path) -> None:
+    async with tui(sample, size=(80, 24)) as seen:
+        box = seen.app.query_one("#filter", Input)
+        await seen.press("f")
+        seen.app._driver.send_message(Paste("boo\x1b]0;t\x07\x9b1m\u202e\tking\nrm -rf" + "x" * 100_000))
+        await seen.until(lambda: box.value == "boo]0;t1m king")
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", seen.text)
+        seen.app._driver.send_message(Paste("y" * 100_000))
+        await seen.until(lambda: len(box.value) == 200)
+        await seen.type("z")
+        assert box.value.endswith("y")
+        await seen.press("escape", "f")
+        await seen.type("book")
+        assert "1 of 6" in seen.text
+
+
+async def test_what_is_typed_at_once_behind_a_key_means_what_it_means_there(tui: Any, sample: Path) -> None:
+    def all_at_once(*keys: str) -> None:
+        for key in keys:
+            seen.app._driver.send_message(Key(key, key if len(key) == 1 else None))
+
+    async with tui(sample, size=(80, 24)) as seen:
+        box = seen.app.query_one("#filter", Input)
+        rows = seen.app.query_one(SessionList)
+        all_at_once("f", *"qgfork")
+        await seen.until(lambda: box.value == "qgfork")
+        all_at_once("escape", "f", *"trip", "down", "down", "w", "escape", "w", "j", "w", "enter", "escape", "g")
+        await seen.until(lambda: "grouped by agent" in seen.text)
+        assert (box.value, rows.current) == ("trip", "trip")
+        all_at_once("f", "end", *"x")
+        seen.app._driver.send_message(Paste("yz"))
+        all_at_once("1")
+        await seen.until(lambda: box.value == "tripxyz1")
+        all_at_once("escape", "enter", "h", "s")
+        await seen.until(lambda: "by id" in seen.text)
 
 
 # Colours
@@ -160,3 +213,52 @@ async def test_a_store_that_goes_away_is_said_and_seen_again(tui: Any, sample: P
         await seen.pilot.press("down", "s", "w", "escape")
         shutil.move(sample.with_name("elsewhere"), sample)
         await seen.until(lambda: "6 sessions" in seen.text and "gone" not in seen.text)
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+async def test_another_store_in_the_place_of_the_one_that_was_open_is_seen(tui: Any, tmp_path: Path, kind: str) -> None:
+    def store(name: str) -> Any:
+        return FileStore(tmp_path / name) if kind == "file" else SqliteStore(tmp_path / name)
+
+    first, second = store("here"), store("other")
+    await write(first, "one", [begins("trip", "Go", minute=1)])
+    await write(second, "two", [begins("trip", "Go", minute=2)])
+    if kind == "sqlite":
+        first.close()
+        second.close()
+    where = str(tmp_path / "here") if kind == "file" else f"sqlite:{tmp_path / 'here'}"
+    async with tui(where, size=(80, 24), follow=True) as seen:
+        await seen.until(lambda: "one" in [row.id for row in (seen.app.sessions or Sessions()).rows])
+        (tmp_path / "here").rename(tmp_path / "old")
+        (tmp_path / "other").rename(tmp_path / "here")
+        await seen.until(lambda: [row.id for row in seen.app.sessions.rows] == ["two"])
+        assert not seen.app.trouble
+
+
+def test_who_leaves_does_not_wait_for_a_slow_disk(sample: Path) -> None:
+    """The thread that reads is one that Python does not wait for at its end."""
+    reader = Reader(str(sample))
+    reads, goes_on = Event(), Event()
+
+    async def slow(store: Any) -> None:
+        reads.set()
+        goes_on.wait()
+
+    asked = reader._lists.begin(slow)
+    assert reads.wait(60)
+    assert all(thread.daemon for thread in enumerate_threads() if thread.name == "lousho-lists")
+    began = time.monotonic()
+    assert reader.first() is None  # nor does the first screen
+    assert time.monotonic() - began < 30
+    reader.close()
+    goes_on.set()
+    asked.result(60)
+
+
+async def test_what_came_too_late_for_the_first_screen_comes_next(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lousho_cli.tui.reading._FIRST_S", 0)
+    reader = Reader(str(sample))
+    found = reader.first() or await reader.sessions()
+    assert found is not None and len(found.rows) == 6
+    assert await reader.sessions() is None  # nothing has changed since
+    reader.close()

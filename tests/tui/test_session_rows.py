@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lousho_cli.app.drivers import Driven
 from lousho_cli.app.looking_on import SessionsNow
 from lousho_cli.app.results import PendingItem
 from lousho_cli.app.sessions import Listed, Listing
@@ -76,8 +77,10 @@ def test_a_row_that_has_not_changed_is_kept() -> None:
     before = sessions_of(SessionsNow(Listing((session,))))
     again = sessions_of(SessionsNow(Listing((session, listed("b")))), {row.id: row for row in before.rows})
     assert again.rows[0] is before.rows[0]
-    driven = sessions_of(SessionsNow(Listing((session,)), {"a": "here, pid 1"}), {row.id: row for row in before.rows})
+    driven = sessions_of(SessionsNow(Listing((session,)), Driven({"a": "here, pid 1"})), {row.id: row for row in before.rows})
     assert driven.rows[0].mood == "runs"
+    unasked = sessions_of(SessionsNow(Listing((session,)), Driven(unasked=frozenset("a"))), {row.id: row for row in before.rows})
+    assert (unasked.rows[0].mood, unasked.rows[0].note) == ("unasked", "not looked at yet")
 
 
 FEW = Sessions(

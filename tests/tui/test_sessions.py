@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lousho_cli.stores.sqlite.store import SqliteStore
 from lousho_cli.tui.widgets.session_list import SessionList
-from tests.tui.sample import NOW, at, begins, write
+from tests.tui.sample import NOW, at, begins, turn, write
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (160, 48)], ids=["80x24", "160x48"])
 
@@ -131,6 +135,34 @@ async def test_looking_changes_not_one_byte(tui: Any, sample: Path) -> None:
     assert everything() == before
 
 
+async def test_looking_changes_no_row_of_a_database_either(tui: Any, tmp_path: Path) -> None:
+    """Who is the last to close a database writes its log back into it, and the log goes: other bytes, the same rows."""
+    path = tmp_path / "lousho.db"
+    theirs = SqliteStore(path)
+    await write(theirs, "one", [begins("trip", "Go", minute=1), (at(1, 5), turn("Let me see.", 1))])
+    await write(theirs, "two", [begins("trip", "Go", minute=2)])
+
+    def rows() -> list[str]:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            return list(database.iterdump())
+
+    def bytes_of() -> dict[str, bytes]:
+        return {one.name: one.read_bytes() for one in (path, path.with_name("lousho.db-wal"))}
+
+    bytes_before = bytes_of()
+    async with tui(f"sqlite:{path}", size=(160, 48), follow=True) as seen:
+        await seen.until(lambda: seen.app.sessions is not None and len(seen.app.sessions.rows) == 2)
+        for key in ("down", "enter", "enter", "escape", "escape", "w", "escape"):
+            await seen.pilot.press(key)
+        await seen.until(lambda: not seen.app.keys_wait)
+    assert bytes_of() == bytes_before  # while somebody else has it open, not one byte
+    theirs.close()
+    rows_before = rows()
+    async with tui(f"sqlite:{path}", size=(80, 24)) as seen:
+        assert "2 sessions" in seen.text
+    assert rows() == rows_before
+
+
 async def test_long_lists_scroll_and_only_draw_what_is_seen(tui: Any, tmp_path: Path) -> None:
     from lousho_cli.stores.file.store import FileStore
 
@@ -146,6 +178,8 @@ async def test_long_lists_scroll_and_only_draw_what_is_seen(tui: Any, tmp_path: 
         await seen.press("home")
         assert "copy-00" in seen.text
         assert "61 sessions" in seen.text
+        ages = [one for one in seen.lines if "copy-" in one]
+        assert ages and all(re.search(r"\d[smhd] │$|\d[smhd] .│$|\d[smhd].│$", one) for one in ages), seen.text  # beside the scroll bar
 
 
 def test_the_sample_is_looked_at_after_it_was_written() -> None:

@@ -120,7 +120,7 @@ def tmux(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 
 def test_in_tmux_with_sixteen_colours(tmux: Callable[..., str], sample: Path) -> None:
-    """Opens, filters, opens a session, leaves: and the shell's screen is there again."""
+    """Opens, filters, opens a ring, forks, approves, leaves: and the shell's screen is there again."""
     tmux(
         "new-session",
         "-d",
@@ -158,6 +158,21 @@ def test_in_tmux_with_sixteen_colours(tmux: Callable[..., str], sample: Path) ->
     shows("f filter")
     tmux("send-keys", "Enter")
     shows("ring of report")
+    tmux("send-keys", "Down", "f")
+    shows("Makes a new session; nothing runs", "lousho fork report@")
+    tmux("send-keys", "C-s")
+    shows("made report.fork-1", "go on with: lousho resume report.fork-1")
+    tmux("send-keys", "Escape")
+    shows("fork from here")
+    tmux("send-keys", "w")
+    shows("5f2c8e0d9a1b3c4d")
+    tmux("send-keys", "a")
+    shows('"people": 4', "lousho approve 7f3a9c1e2b4d", "approve            reject")
+    tmux("send-keys", "Enter")
+    shows("booking", "book_table", "go on with: lousho resume booking")
     tmux("send-keys", "q")
     shows("left-with 0", "was-here")
+    log = (sample / "sessions" / "booking" / "log.jsonl").read_text()
+    assert '"type":"lousho.wait_answered","id":"7f3a9c1e2b4d","approved":true' in log
+    assert (sample / "sessions" / "report.fork-1" / "log.jsonl").exists()
     assert "6 sessions" not in tmux("capture-pane", "-p")

@@ -7,10 +7,11 @@ from textual.content import Content
 from textual.widgets import Checkbox, Static
 
 from lousho_cli.app.aborting import abort
-from lousho_cli.tui.acting import Act, Deed
+from lousho_cli.tui.deeds import Act, Deed
 from lousho_cli.tui.plain import line
 from lousho_cli.tui.screens.act import ActScreen, button
 from lousho_cli.tui.state.commands import command
+from lousho_cli.tui.widgets.tick import Tick
 
 
 class AbortScreen(ActScreen):
@@ -24,7 +25,7 @@ class AbortScreen(ActScreen):
 
     def fields(self) -> ComposeResult:
         yield Static(Content.assemble(("session    ", "$foreground 60%"), (line(self.session_id), "")), markup=False)
-        yield Checkbox("take over from an owner that stays silent for its lease", id="now")
+        yield Tick("take over from an owner that stays silent for its lease", id="now")
 
     def buttons(self) -> ComposeResult:
         yield button("abort", "abort its run")

@@ -9,11 +9,12 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Button, Footer, Input, OptionList, Select, Static, TextArea
+from textual.widgets import Button, Input, OptionList, Select, Static, TextArea
 
-from lousho_cli.tui.acting import Act, Deed
+from lousho_cli.tui.deeds import Act, Deed
 from lousho_cli.tui.keys import bindings
 from lousho_cli.tui.plain import content, line
+from lousho_cli.tui.widgets.key_line import KeyLine
 from lousho_cli.tui.widgets.top_line import TopLine
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ActScreen(Screen[None]):
     ActScreen Checkbox:focus { border: none; background: $primary 25%; }
     ActScreen OptionList { height: auto; max-height: 8; border: round $foreground 30%; padding: 0 1; background: $background; }
     ActScreen OptionList:focus { border: round $primary; }
+    ActScreen.-narrow .label, ActScreen.-narrow Checkbox { margin: 0; }
     ActScreen #act-says { height: auto; max-height: 8; padding: 0 1; border-top: solid $foreground 30%; }
     ActScreen #act-twin { height: auto; max-height: 5; padding: 0 1; color: $accent; }
     ActScreen #act-buttons { height: 1; padding: 0 1; margin: 0 0 0 0; }
@@ -79,10 +81,14 @@ class ActScreen(Screen[None]):
         yield Static(id="act-twin", markup=False)
         with Horizontal(id="act-buttons"):
             yield from self.buttons()
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
+
+    def fill_in(self) -> None:
+        """Fills the fields in, and goes to the one to begin with; by default to the first button."""
 
     def on_mount(self) -> None:
         self.query(Button).first().focus()
+        self.fill_in()
         self.explain()
 
     def say(self, lines: Said, *commands: str) -> None:
@@ -94,9 +100,7 @@ class ActScreen(Screen[None]):
 
     def begin(self, deed: Deed, act: Act) -> None:
         """Begins a deed, and shows how it goes in place of this screen."""
-        from lousho_cli.tui.screens.deed import DeedScreen
-
-        self.app.switch_screen(DeedScreen(self.program.actor.do(deed, act)))
+        self.program.begin(deed, act)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -112,10 +116,10 @@ class ActScreen(Screen[None]):
         self._to_buttons()
 
     def action_submit(self) -> None:
-        """Presses the button that has the focus, else the first that can be."""
-        able = [button for button in self.query(Button) if not button.disabled]
-        if able:
-            wanted = next((button for button in able if button is self.focused), able[0])
+        """Presses the button that has the focus, else the first one; nothing where that can not be pressed."""
+        buttons = list(self.query(Button))
+        wanted = next((button for button in buttons if button is self.focused), buttons[0])
+        if not wanted.disabled:
             self.press(wanted.id or "")
 
     def action_copy(self) -> None:
@@ -138,6 +142,11 @@ class ActScreen(Screen[None]):
     def may(self, button: str, *, able: bool) -> None:
         """Whether a button can be pressed."""
         self.query_one(f"#{button}", Button).disabled = not able
+
+    @property
+    def gone(self) -> bool:
+        """Whether the screen was left meanwhile: asked by who has waited for something."""
+        return not self.query("#act-says")
 
     @property
     def program(self) -> Lousho:

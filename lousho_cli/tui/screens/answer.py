@@ -12,12 +12,14 @@ from lousho_cli.app.people import login_name
 from lousho_cli.app.preparing import RunFlags
 from lousho_cli.app.results import PendingItem
 from lousho_cli.errors import SDKError
-from lousho_cli.tui.acting import Deed, said_of
+from lousho_cli.tui.acting import said_of
+from lousho_cli.tui.deeds import Deed
 from lousho_cli.tui.plain import content
 from lousho_cli.tui.screens.act import ASKS_MODEL, ActScreen, button, label
 from lousho_cli.tui.screens.decide import deciding, facts_of
 from lousho_cli.tui.state.commands import decide_command
 from lousho_cli.tui.widgets.secret_input import SecretInput
+from lousho_cli.tui.widgets.tick import Tick
 
 
 class AnswerScreen(ActScreen):
@@ -46,14 +48,13 @@ class AnswerScreen(ActScreen):
         yield SecretInput(id="value") if self._secret else Input(id="value")
         yield label("reason for declining it, which the model is told")
         yield Input(id="note")
-        yield Checkbox("go on with the run at once", value=True, id="resume")
+        yield Tick("go on with the run at once", value=True, id="resume")
 
     def buttons(self) -> ComposeResult:
         yield button("answer", "answer")
         yield button("reject", "decline")
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def fill_in(self) -> None:
         if self._declines:
             self.query_one("#reject", Button).focus()
         else:
@@ -70,6 +71,8 @@ class AnswerScreen(ActScreen):
             self._trouble = said_of(error)
         else:
             self._free = found.wait.allow_free_text or not self.item.options
+        if self.gone:
+            return
         self.query_one("#value", Input).display = self._free
         self.explain()
 

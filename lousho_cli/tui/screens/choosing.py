@@ -24,6 +24,12 @@ class Choosing(Screen[None]):
         """The session at the cursor, and the address of the checkpoint there; None for none."""
         raise NotImplementedError
 
+    def on_mount(self) -> None:
+        self.watch(self.app, "sessions", self._again, init=False)
+
+    def _again(self) -> None:
+        self.refresh_bindings()  # what waits no longer can not be decided
+
     def _waits(self, session_id: str | None) -> list[PendingItem]:
         sessions = self.program.sessions
         return [item for item in sessions.pending if item.session == session_id] if sessions is not None else []
@@ -33,10 +39,7 @@ class Choosing(Screen[None]):
         return next((row.driven for row in sessions.rows if row.id == session_id), None) if sessions is not None else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        waits = bool(self._waits(self.chosen[0]))
-        if action == "decide":
-            return waits
-        return not waits if action == "resume" else True
+        return action != "decide" or bool(self._waits(self.chosen[0]))
 
     def action_decide(self, verb: str) -> None:
         """Decides what the session waits for, the oldest first."""

@@ -8,7 +8,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from lousho_cli.app.comparing import compare, pairs_of
 from lousho_cli.errors import SDKError
@@ -19,6 +18,7 @@ from lousho_cli.tui.state.commands import command
 from lousho_cli.tui.state.comparison import differing, side, verdict
 from lousho_cli.tui.state.outline import Node, Outline
 from lousho_cli.tui.widgets.document import Document
+from lousho_cli.tui.widgets.key_line import KeyLine
 from lousho_cli.tui.widgets.top_line import TopLine
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class CompareScreen(Screen[None]):
         with Horizontal():
             yield Document(id="a")
             yield Document(id="b")
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         for name, title in (("verdict", "reading …"), ("a", f"A  {self.a}"), ("b", f"B  {self.b}")):
@@ -66,9 +66,13 @@ class CompareScreen(Screen[None]):
         try:
             compared, _ = await self.program.reader.look(lambda store: compare(store, self.a, self.b))
         except SDKError as error:
+            if not self.query("#b"):
+                return
             top.show(Outline([Node("trouble", said_of(error), "error", "text")]))
             top.border_title = "not compared"
             return
+        if not self.query("#b"):
+            return  # it was left meanwhile
         pairs = pairs_of(compared)
         self._differing = differing(compared, pairs)
         top.show(Outline(verdict(self.a, self.b, compared)))

@@ -15,12 +15,14 @@ from lousho_cli.app.people import login_name
 from lousho_cli.app.preparing import RunFlags
 from lousho_cli.app.results import PendingItem
 from lousho_cli.errors import SDKError
-from lousho_cli.tui.acting import Act, Deed, said_of
+from lousho_cli.tui.acting import said_of
+from lousho_cli.tui.deeds import Act, Deed
 from lousho_cli.tui.plain import line
 from lousho_cli.tui.screens.act import ASKS_MODEL, ActScreen, button, label
 from lousho_cli.tui.state.commands import decide_command
 from lousho_cli.tui.state.waits import expires, wait_of
 from lousho_cli.tui.widgets.json_editor import JsonEditor
+from lousho_cli.tui.widgets.tick import Tick
 
 Verb = Literal["approve", "reject"]
 
@@ -57,16 +59,15 @@ class DecideScreen(ActScreen):
             yield Static(id="digest", markup=False)
         yield label("note, kept with the decision; a reason for no, which the model is told")
         yield Input(id="note")
-        yield Checkbox("go on with the run at once", value=True, id="resume")
+        yield Tick("go on with the run at once", value=True, id="resume")
 
     def buttons(self) -> ComposeResult:
         yield button("approve", "approve")
         yield button("reject", "reject")
 
-    def on_mount(self) -> None:
+    def fill_in(self) -> None:
         if self._is_call:
             self.query_one(JsonEditor).show(self.item.args)
-        super().on_mount()
         self.query_one(f"#{self.verb}", Button).focus()
 
     @property
@@ -102,8 +103,10 @@ class DecideScreen(ActScreen):
             self._unknown = f"what the tool takes is not known here: {said_of(error)}"
         else:
             self._schema = "known"
-            self.query_one(JsonEditor).check_with(check)
-        self.explain()
+            for editor in self.query(JsonEditor):
+                editor.check_with(check)
+        if not self.gone:
+            self.explain()
 
     def explain(self) -> None:
         said: list[tuple[str, str]] = []

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, cast
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
-from lousho_cli.tui.acting import Deed, State
+from lousho_cli.tui.deeds import Deed, State
 from lousho_cli.tui.keys import bindings
 from lousho_cli.tui.plain import line
 from lousho_cli.tui.state.outline import Outline
 from lousho_cli.tui.widgets.document import Document
+from lousho_cli.tui.widgets.key_line import KeyLine
 from lousho_cli.tui.widgets.top_line import TopLine
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class DeedScreen(Screen[None]):
         yield TopLine(self.deed.words)
         yield Document()
         yield Static(id="deed-end", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(Document).focus()

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, cast
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from lousho_cli.tui.acting import Deed
+from lousho_cli.tui.deeds import Deed
 from lousho_cli.tui.keys import bindings
 from lousho_cli.tui.plain import line
 from lousho_cli.tui.screens.deed import DeedScreen, state_of
+from lousho_cli.tui.widgets.key_line import KeyLine
 from lousho_cli.tui.widgets.top_line import TopLine
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class DeedsScreen(Screen[None]):
             yield DeedList(*(Option(_entry(deed)) for deed in deeds), markup=False)
         else:
             yield Static("Nothing was done here yet.", id="no-deeds", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
 
     @property
     def _deeds(self) -> list[Deed]:

@@ -15,13 +15,15 @@ from lousho_cli.app.people import login_name
 from lousho_cli.app.preparing import RunFlags
 from lousho_cli.app.showing import Shown, show
 from lousho_cli.errors import SDKError
-from lousho_cli.tui.acting import Act, Deed, said_of
+from lousho_cli.tui.acting import said_of
+from lousho_cli.tui.deeds import Act, Deed
 from lousho_cli.tui.plain import content, line
 from lousho_cli.tui.screens.act import ASKS_MODEL, ActScreen, button, label
 from lousho_cli.tui.state.commands import fork_command
 from lousho_cli.tui.state.patching import Call, calls_of
 from lousho_cli.tui.state.story import ahead_of
 from lousho_cli.tui.widgets.json_editor import JsonEditor
+from lousho_cli.tui.widgets.tick import Tick
 
 _REST_S = 0.25
 """So long nothing is typed before it is looked again at what would run."""
@@ -52,20 +54,18 @@ class ForkScreen(ActScreen):
         yield JsonEditor(id="result", title="its result, as JSON", objects=False)
         yield label("something to say besides")
         yield Input(id="append")
-        yield label("other business state")
-        yield JsonEditor(id="state", title="business state, as JSON", objects=False)
+        yield JsonEditor(id="state", title="other business state, as JSON", objects=False)
         yield label("id of the fork")
         yield Input(placeholder="the next free one", id="as")
-        yield Checkbox("go on with it at once", id="run")
-        yield Checkbox("yes, run those again that must not run twice", id="yes")
+        yield Tick("go on with it at once", id="run")
+        yield Tick("yes, run those again that must not run twice", id="yes")
 
     def buttons(self) -> ComposeResult:
         yield button("fork", "fork")
 
-    def on_mount(self) -> None:
+    def fill_in(self) -> None:
         self.query_one("#result").display = False
         self.query_one("#yes").display = False
-        super().on_mount()
         self._read()
 
     @work(group="read")
@@ -76,7 +76,10 @@ class ForkScreen(ActScreen):
             shown, _ = await self.program.reader.look(lambda store: show(store, address))
         except SDKError as error:
             self._trouble = said_of(error)
-            self.explain()
+            if not self.gone:
+                self.explain()
+            return
+        if self.gone:
             return
         self.shown, self._calls = shown, calls_of(shown)
         select: Select[str] = self.query_one("#call", Select)
@@ -150,12 +153,19 @@ class ForkScreen(ActScreen):
         except SDKError as error:
             self.ready, self._trouble = None, said_of(error)
         self._looked = order
+        if self.gone:
+            return
         self.query_one("#yes").display = bool(self.ready is not None and self.ready.unrepeatable)
         self.explain()
 
     def _say(self, order: ForkOrder) -> None:
         said: list[tuple[str, str]] = [(f"! {self._trouble}", "$error")] if self._trouble else []
         ready = self.ready
+        if order != self._looked:
+            said.append(("looking at what it would do …", "$foreground 60%"))
+            self.may("fork", able=False)
+            self.say(said, fork_command(order))
+            return
         never = ready.unrepeatable if ready is not None and order.run else ()
         if never:
             calls = ", ".join(f"{name} ({call_id})" for call_id, name in never)
@@ -163,9 +173,9 @@ class ForkScreen(ActScreen):
         if order.run and ready is not None and ready.ahead is not None:
             said += [(f"{words}: {calls}", "") for words, calls in ahead_of(ready.ahead)]
             said.append((f"Makes a new session and goes on with it: {ASKS_MODEL}.", ""))
-        elif not order.run:
+        elif not order.run and ready is not None:
             said.append(("Makes a new session; nothing runs. The one it comes from never changes.", ""))
-        able = ready is not None and order == self._looked and (not never or self._agreed)
+        able = ready is not None and (not never or self._agreed)
         self.may("fork", able=able)
         self.say(said, fork_command(order))
 

@@ -6,13 +6,13 @@ import re
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Footer
 
 from lousho_cli.tui.keys import bindings
 from lousho_cli.tui.messages import CheckpointChosen, SessionChosen
 from lousho_cli.tui.screens.choosing import Choosing
 from lousho_cli.tui.state.session_rows import Row, Sessions
 from lousho_cli.tui.widgets.checkpoint import CheckpointPane
+from lousho_cli.tui.widgets.key_line import KeyLine
 from lousho_cli.tui.widgets.pane import Pane
 from lousho_cli.tui.widgets.ring import RingPane
 from lousho_cli.tui.widgets.session_list import SessionList
@@ -50,7 +50,7 @@ class MainScreen(Choosing):
             yield SessionsPane(id="sessions")
             yield RingPane(id="ring")
             yield CheckpointPane(id="checkpoint")
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.watch(self.app, "sessions", self._listed)
@@ -88,6 +88,7 @@ class MainScreen(Choosing):
         self._shown = None
         self.query_one(RingPane).show(session_id, address)
         self.query_one(CheckpointPane).show(session_id)
+        self.refresh_bindings()
 
     def on_checkpoint_chosen(self, message: CheckpointChosen) -> None:
         if message.session_id != self._session:

@@ -15,7 +15,8 @@ from lousho_cli.app.results import ResumeCheck
 from lousho_cli.app.resuming import ResumeOrder, check, resume
 from lousho_cli.app.running import RunOrder, run
 from lousho_cli.errors import SDKError
-from lousho_cli.tui.acting import Act, Deed, said_of
+from lousho_cli.tui.acting import said_of
+from lousho_cli.tui.deeds import Act, Deed
 from lousho_cli.tui.plain import line
 from lousho_cli.tui.screens.act import ASKS_MODEL, ActScreen, button, label
 from lousho_cli.tui.state.commands import queue_command, resume_command
@@ -57,8 +58,7 @@ class ResumeScreen(ActScreen):
     def buttons(self) -> ComposeResult:
         yield button("resume", "go on")
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def fill_in(self) -> None:
         self._look()
 
     @work(group="look")
@@ -71,6 +71,8 @@ class ResumeScreen(ActScreen):
             self._trouble = said_of(error)
         if self.found is not None:
             self.driven = self.found.driven_by
+        if self.gone:
+            return
         self.query_one("#ahead", Static).update(self._ahead())
         self.explain()
         self.query_one("#resume", Button).focus()

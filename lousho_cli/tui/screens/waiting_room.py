@@ -8,12 +8,13 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 
 from lousho_cli.app.results import PendingItem
-from lousho_cli.tui.plain import harmless, line
+from lousho_cli.tui.plain import content, harmless, line
 from lousho_cli.tui.state.session_rows import Sessions
 from lousho_cli.tui.state.waits import wait_of
+from lousho_cli.tui.widgets.key_line import KeyLine
 from lousho_cli.tui.widgets.top_line import TopLine
 from lousho_cli.tui.widgets.wait_list import WaitList
 
@@ -30,7 +31,7 @@ class WaitingRoom(Screen[str | None]):
         with VerticalScroll(id="wait"):
             yield Static("", id="wait-facts")
         yield Static("Nothing waits for a person.", id="nobody")
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(WaitList).border_title = "waits for a person"
@@ -53,7 +54,7 @@ class WaitingRoom(Screen[str | None]):
 
     def _show(self, item: PendingItem | None) -> None:
         pane = self.query_one("#wait")
-        pane.border_title = line(item.tool) if item is not None else ""
+        pane.border_title = content(line(item.tool)) if item is not None else None
         self.query_one("#wait-facts", Static).update(self._whole(item) if item is not None else "")
         pane.scroll_home(animate=False)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from lousho_cli.tui.state.session_rows import Line, Row
 
 _STEP, _AGE = 5, 5  # with the blank before them
@@ -37,7 +39,7 @@ def columns_of(lines: Sequence[Line], width: int) -> Columns:
     id_ = min(max(longest, 8), left * 3 // 5)
     agent = 0
     if width >= _ROOM_FOR_AGENTS:
-        agent = max(min(max((len(row.agent) for row, _ in rows), default=0), 16), len("agent"))
+        agent = max(min(max((cell_len(row.agent) for row, _ in rows), default=0), 16), len("agent"))
     return Columns(id=id_, agent=agent, note=max(left - id_ - 1 - (agent + 1 if agent else 0), 0))
 
 

@@ -114,5 +114,8 @@ def _call(key: str, call: StepCall) -> Iterator[Node]:
     if call.result is None:
         yield Node(f"{key}.result", "no result yet", "faint", label="gave", label_tone="tool")
     else:
-        yield Node(f"{key}.gave", label="gave", label_tone="tool")
-        yield from text_nodes(f"{key}.result", call.result)
+        pages = text_nodes(f"{key}.result", call.result)
+        if len(pages) == 1:
+            yield Node(f"{key}.result", call.result, "plain", "text", label="gave", label_tone="tool")
+        else:
+            yield Node(f"{key}.result", label="gave", label_tone="tool", children=lambda: pages, opened=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -12,13 +13,14 @@ from lousho_cli.app.looking_on import SessionsNow
 from lousho_cli.app.results import PendingItem
 from lousho_cli.app.sessions import Listed
 
-Mood = Literal["runs", "waits", "stopped", "done", "failed", "aborted", "damaged", "cleared"]
+Mood = Literal["runs", "waits", "stopped", "unasked", "done", "failed", "aborted", "damaged", "cleared"]
 """The state of a session in one word, which has a sign and a colour."""
 
 SIGNS: dict[Mood, str] = {
     "runs": "▶",
     "waits": "?",
     "stopped": "‖",
+    "unasked": "…",
     "done": "✓",
     "failed": "✗",
     "aborted": "■",
@@ -30,6 +32,7 @@ WORDS: dict[Mood, str] = {
     "runs": "running",
     "waits": "waits for a person",
     "stopped": "did not end",
+    "unasked": "not looked at yet",
     "done": "done",
     "failed": "failed",
     "aborted": "aborted",
@@ -44,14 +47,24 @@ SORTS: tuple[Sort, ...] = ("newest", "id", "agent", "state", "step")
 Group = Literal["none", "agent", "family"]
 GROUPS: tuple[Group, ...] = ("none", "agent", "family")
 
-_RANK: dict[Mood, int] = {"waits": 0, "runs": 1, "damaged": 2, "failed": 3, "stopped": 4, "aborted": 5, "done": 6, "cleared": 7}
+_RANK: dict[Mood, int] = {
+    "waits": 0,
+    "runs": 1,
+    "damaged": 2,
+    "failed": 3,
+    "stopped": 4,
+    "unasked": 5,
+    "aborted": 6,
+    "done": 7,
+    "cleared": 8,
+}
 
 
 class Row(msgspec.Struct, frozen=True):
     """One session as it is listed.
 
     note: what it waits for, or why it ended, in words of others. found: what a filter looks in.
-    listed, driven: what the row was made of.
+    listed, driven, asked: what the row was made of.
     """
 
     id: str
@@ -64,6 +77,7 @@ class Row(msgspec.Struct, frozen=True):
     found: str = ""
     listed: Listed | None = None
     driven: str | None = None
+    asked: bool = True
 
 
 class Sessions(msgspec.Struct, frozen=True):
@@ -100,28 +114,28 @@ def sessions_of(now: SessionsNow, before: Mapping[str, Row] = {}) -> Sessions:
         before: the rows as they were, by id; one whose session has not changed is taken from there.
     """
     damaged = [
-        Row(id=session_id, mood="damaged", note=detail, found=f"{session_id}\n{detail}\ndamaged".casefold())
+        Row(id=session_id, mood="damaged", note=detail.rpartition("/log.jsonl: ")[2], found=f"{session_id}\n{detail}\ndamaged".casefold())
         for session_id, detail in now.listing.damaged
     ]
     rows = []
     for session in now.listing.sessions:
-        driven = now.driven.get(session.id)
+        driven, asked = now.driven.by.get(session.id), session.id not in now.driven.unasked
         known = before.get(session.id)
-        same = known is not None and known.listed is session and known.driven == driven
-        rows.append(known if known is not None and same else row_of(session, driven))
+        same = known is not None and (known.listed is session and known.driven == driven and known.asked == asked)
+        rows.append(known if known is not None and same else row_of(session, driven, asked=asked))
     return Sessions((*damaged, *rows), now.pending, now.left)
 
 
-def row_of(session: Listed, driven: str | None) -> Row:
-    """One session as a row. ``driven``: who drives it, in words."""
-    mood = mood_of(session, driven=driven is not None)
+def row_of(session: Listed, driven: str | None, *, asked: bool = True) -> Row:
+    """One session as a row. ``driven``: who drives it, in words. ``asked``: whether that is known."""
+    mood = mood_of(session, driven=driven is not None, asked=asked)
     note = _note(session, mood, driven)
     waits = session.waits_for
     found = "\n".join((session.id, session.agent, mood, note, waits.id if waits else "")).casefold()
-    return Row(session.id, mood, session.agent, session.step, session.updated_at, note, session.parent, found, session, driven)
+    return Row(session.id, mood, session.agent, session.step, session.updated_at, note, session.parent, found, session, driven, asked)
 
 
-def mood_of(session: Listed, *, driven: bool) -> Mood:
+def mood_of(session: Listed, *, driven: bool, asked: bool = True) -> Mood:
     """The state of a session in one word."""
     if session.waits_for is not None:
         return "waits"
@@ -133,7 +147,9 @@ def mood_of(session: Listed, *, driven: bool) -> Mood:
         return "failed"
     if session.outcome == "aborted":
         return "aborted"
-    return "done" if session.status == "finished" else "stopped"
+    if session.status == "finished":
+        return "done"
+    return "stopped" if asked else "unasked"
 
 
 def _note(session: Listed, mood: Mood, driven: str | None) -> str:
@@ -165,21 +181,20 @@ def asked(item: PendingItem) -> str:
 
 def lines_of(sessions: Sessions, view: View) -> tuple[Line, ...]:
     """The lines of the list: those that hold every word of the filter, sorted, under headings where they are grouped."""
-    words = view.words.casefold().split()
-    rows = [row for row in sessions.rows if all(word in row.found for word in words)] if words else list(sessions.rows)
+    rows: Sequence[Row] = sessions.rows
+    for word in view.words.casefold().split():
+        rows = [row for row in rows if word in row.found]
     rows = _sorted(rows, view.sort)
     if view.group == "agent":
         return _by_agent(rows)
     if view.group == "family":
         return _by_family(rows)
-    return tuple(Line(row) for row in rows)
+    return tuple(map(Line, rows))
 
 
-def _sorted(rows: list[Row], sort: Sort) -> list[Row]:
-    if sort == "id":
-        return sorted(rows, key=lambda row: row.id)
-    if sort == "agent":
-        return sorted(rows, key=lambda row: row.agent)
+def _sorted(rows: Sequence[Row], sort: Sort) -> Sequence[Row]:
+    if sort in ("id", "agent"):
+        return sorted(rows, key=attrgetter(sort))
     if sort == "state":
         return sorted(rows, key=lambda row: _RANK[row.mood])
     if sort == "step":

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lousho_cli.domain import events as e
     from lousho_cli.domain.events import Event
 
+_TYPESET = 10_000
+"""Up to so many characters an answer is laid out as Markdown while it is written: that is done anew with each piece."""
 _LONG = 2000
 """So many characters of a result are told here; the checkpoint has all."""
 
@@ -29,7 +31,8 @@ class Story:
         """From the first to the newest; the answer that is being written last."""
         nodes = tuple(self._nodes)
         writing = self._writing
-        return (*nodes, Node("writing", writing, look="markdown")) if writing else nodes
+        look: Look = "markdown" if len(writing) < _TYPESET else "text"
+        return (*nodes, Node("writing", writing, look=look)) if writing else nodes
 
     def _add(self, text: str, tone: Tone = "plain", *, look: Look = "text", label: str = "", label_tone: Tone = "faint") -> None:
         self._nodes.append(Node(str(len(self._nodes)), text, tone, look, label, label_tone))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 from textual import work
 from textual.app import ComposeResult
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from lousho_cli.errors import SDKError
 from lousho_cli.tui.keys import bindings
 from lousho_cli.tui.plain import content, line
 from lousho_cli.tui.state.checkpoint_view import TABS, Tab
-from lousho_cli.tui.state.outline import Outline
+from lousho_cli.tui.state.outline import Node, Outline
 from lousho_cli.tui.state.search import Found, first_at
 from lousho_cli.tui.widgets.document import Document
 from lousho_cli.tui.widgets.pane import Pane
@@ -28,10 +28,7 @@ class CheckpointPane(Pane):
     """Shows one checkpoint of a session."""
 
     BINDINGS = bindings("checkpoint")
-    DEFAULT_CSS = """
-    CheckpointPane { layers: base over; }
-    CheckpointPane #checkpoint-nothing { height: auto; padding: 1 1; color: $foreground 70%; }
-    """
+    DEFAULT_CSS = "CheckpointPane { layers: base over; }"
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -49,7 +46,6 @@ class CheckpointPane(Pane):
     def compose(self) -> ComposeResult:
         yield TabLine()
         yield Document()
-        yield Static(id="checkpoint-nothing", markup=False)
         yield SearchLine()
 
     def on_mount(self) -> None:
@@ -66,7 +62,7 @@ class CheckpointPane(Pane):
             self._drawn = None
             self._say_nothing("" if session_id is None else "reading …")
         self._session, self.address = session_id, address
-        self.border_title = line(address, 80).replace("[", "\\[") if address is not None else "checkpoint"
+        self.border_title = content(line(address, 80)) if address is not None else "checkpoint"
         if session_id is not None and address is not None:
             self._load()
 
@@ -95,7 +91,6 @@ class CheckpointPane(Pane):
         if outline is None or self._asked != mine or self._gone:
             return
         document = self.query_one(Document)
-        self.query_one("#checkpoint-nothing").display = False
         same = self._drawn == (session, tab)
         newest = tab == "transcript" and (not same or document.at_end)
         document.show(outline, keep=same and not newest, end=newest)
@@ -105,10 +100,8 @@ class CheckpointPane(Pane):
             self._search(jump=False)
 
     def _say_nothing(self, why: str) -> None:
-        self.query_one(Document).show(Outline(()))  # it stays where it is, so that it can be gone to meanwhile
-        nothing = self.query_one("#checkpoint-nothing", Static)
-        nothing.display = bool(why)
-        nothing.update(content(why))
+        """Says in place of a checkpoint why none is shown."""
+        self.query_one(Document).show(Outline((Node("nothing", why, "faint", "text"),) if why else ()))
 
     def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
         self._open(message.tab)
@@ -209,7 +202,7 @@ class CheckpointPane(Pane):
         self._say_count()
 
     def _say_count(self) -> None:
-        self.border_subtitle = f"{line(self._words, 20)}: {self._found.said(self._hit)}".replace("[", "\\[") if self._words else ""
+        self.border_subtitle = content(f"{line(self._words, 20)}: {self._found.said(self._hit)}") if self._words else ""
 
     def action_next_match(self) -> None:
         self._step(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,56 +17,38 @@ from lousho_cli.tui.state.search import Hit, pattern
 from lousho_cli.tui.state.viewport import Spot, following, moved
 from lousho_cli.tui.widgets.own_style import OwnStyles
 
-_TONES = (
-    "plain",
-    "heading",
-    "faint",
-    "system",
-    "user",
-    "assistant",
-    "tool",
-    "error",
-    "warning",
-    "good",
-    "key",
-    "string",
-    "number",
-    "constant",
-    "added",
-    "removed",
-    "code",
-)
+_PARTS = {
+    "cursor": "on $primary 25%",
+    "blurred": "on $background",
+    "match": "$background on $warning",
+    "hit": "bold $background on $success",
+}
+_TONES = {
+    "plain": "$foreground",
+    "heading": "$primary",
+    "faint": "$foreground 60%",
+    "system": "$foreground 70%",
+    "user": "$secondary",
+    "assistant": "$primary",
+    "tool": "$success",
+    "error": "$error",
+    "warning": "$warning",
+    "good": "$success",
+    "key": "$accent",
+    "string": "$success",
+    "number": "$secondary",
+    "constant": "$warning",
+    "added": "$success",
+    "removed": "$error",
+    "code": "$foreground on $panel",
+}
 _WHEEL = 3
 
 
 class Document(Widget, can_focus=True):
     """Shows an outline, with a line that the person is at."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"doc--cursor", "doc--blurred", "doc--match", "doc--hit", *(f"doc--{tone}" for tone in _TONES)}
-    DEFAULT_CSS = """
-    Document { height: 1fr; background: $background; }
-    Document .doc--cursor { background: $primary 25%; }
-    Document .doc--blurred { background: $background; }
-    Document .doc--match { background: $warning; color: $background; }
-    Document .doc--hit { background: $success; color: $background; text-style: bold; }
-    Document .doc--plain { color: $foreground; }
-    Document .doc--heading { color: $primary; }
-    Document .doc--faint { color: $foreground 60%; }
-    Document .doc--system { color: $foreground 70%; }
-    Document .doc--user { color: $secondary; }
-    Document .doc--assistant { color: $primary; }
-    Document .doc--tool { color: $success; }
-    Document .doc--error { color: $error; }
-    Document .doc--warning { color: $warning; }
-    Document .doc--good { color: $success; }
-    Document .doc--key { color: $accent; }
-    Document .doc--string { color: $success; }
-    Document .doc--number { color: $secondary; }
-    Document .doc--constant { color: $warning; }
-    Document .doc--added { color: $success; }
-    Document .doc--removed { color: $error; }
-    Document .doc--code { background: $panel; color: $foreground; }
-    """
+    DEFAULT_CSS = "Document { height: 1fr; background: $background; }"
 
     class LeftBehind(Message):
         """The person wants to go to what is left of the document."""
@@ -77,7 +58,7 @@ class Document(Widget, can_focus=True):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._own = OwnStyles(self, "doc--")
+        self._own = OwnStyles(self, _PARTS | _TONES)
         self._outline = Outline(())
         self._at = Spot()
         self._top = Spot()
@@ -352,5 +333,5 @@ class Document(Widget, can_focus=True):
         if 0 <= event.y < len(seen):
             self._go(seen[event.y][0])
             item = self._item
-            if item is not None and item.node.children is not None:
+            if item is not None and item.node.children is not None and event.chain == 1:  # a double click opens too
                 self.action_fold()

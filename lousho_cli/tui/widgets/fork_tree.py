@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -19,6 +18,8 @@ from lousho_cli.tui.plain import cell, line
 from lousho_cli.tui.state.fork_tree import Branch
 from lousho_cli.tui.widgets.own_style import OwnStyles
 
+_PARTS = {"cursor": "bold $background on $primary", "stem": "$secondary", "here": "bold $primary", "faint": "$foreground 60%"}
+
 _MOST, _FEW = 8, 3
 """So many lines of it are seen at once: in a tall pane, and in a low one."""
 
@@ -27,21 +28,16 @@ class ForkTree(ScrollView, can_focus=True):
     """Shows the branches of a family, and opens one. It is not seen where a session has no family."""
 
     BINDINGS = bindings("forks")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"forks--cursor", "forks--stem", "forks--here", "forks--faint"}
     DEFAULT_CSS = """
     ForkTree { height: auto; display: none; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }
     ForkTree { border-top: solid $foreground 30%; border-title-color: $foreground 70%; }
     ForkTree.-family { display: block; }
     ForkTree:focus { border-top: solid $primary; border-title-color: $primary; }
-    ForkTree .forks--cursor { background: $primary; color: $background; text-style: bold; }
-    ForkTree .forks--stem { color: $secondary; }
-    ForkTree .forks--here { text-style: bold; color: $primary; }
-    ForkTree .forks--faint { color: $foreground 60%; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._own = OwnStyles(self, "forks--")
+        self._own = OwnStyles(self, _PARTS)
         self._branches: Sequence[Branch] = ()
         self._at = 0
 
@@ -63,7 +59,8 @@ class ForkTree(ScrollView, can_focus=True):
         here = next((at for at, one in enumerate(found) if (one.id == before if same else one.here)), 0)
         self._at = here
         self.set_class(len(found) > 1, "-family")
-        self.styles.height = min(len(found), _MOST if tall else _FEW) + 1
+        if len(found) > 1:
+            self.styles.height = min(len(found), _MOST if tall else _FEW) + 1
         self.virtual_size = Size(self.size.width, len(found))
         self._go(here)
         self.refresh()

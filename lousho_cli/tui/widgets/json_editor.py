@@ -10,7 +10,7 @@ from lousho_cli.tui.plain import json_text
 
 _LONGEST = 100_000
 """A longer text is not edited here; a command takes it from a file."""
-_LINES = (3, 12)
+_LINES = (1, 12)
 """The least and the most lines it is high."""
 
 
@@ -25,7 +25,8 @@ class JsonEditor(TextArea):
     """
 
     DEFAULT_CSS = """
-    JsonEditor { height: 5; border: round $foreground 30%; padding: 0 1; background: $background; }
+    JsonEditor { height: 3; border: round $foreground 30%; padding: 0 1; background: $background; }
+    JsonEditor { border-title-color: $foreground 70%; border-subtitle-color: $warning; }
     JsonEditor:focus { border: round $primary; }
     JsonEditor.-wrong, JsonEditor.-wrong:focus { border: round $error; }
     """
@@ -45,6 +46,7 @@ class JsonEditor(TextArea):
     def __init__(self, *, id: str, title: str, objects: bool = True) -> None:
         super().__init__(id=id, soft_wrap=True, highlight_cursor_line=False, tab_behavior="focus", show_line_numbers=False)
         self.border_title = title
+        self.cursor_blink = False  # each blink would be sent over ssh
         self._objects = objects
         self._check: Check = unchecked
         self._first = ""

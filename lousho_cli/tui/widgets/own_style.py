@@ -1,21 +1,27 @@
-"""The styles of the parts of a widget, each worked out once: asking Textual for one takes longer than drawing a line."""
+"""The styles of the parts of a widget that draws its own lines, each worked out once.
+
+They are no component classes of Textual's: it would work out each of those anew whenever the focus goes elsewhere.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.style import Style
+from textual.style import Style as Mixed
 from textual.widget import Widget
 
 
 class OwnStyles:
-    """The styles of a widget's component classes, as they are laid over a line that has its own background.
+    """The styles of a widget's parts, as they are laid over a line that has its own background.
 
     Args:
-        prefix: what the names of the component classes begin with, such as ``ring--``.
+        parts: each by its name, as Textual says it, such as ``bold $primary on $panel``.
     """
 
-    def __init__(self, widget: Widget, prefix: str) -> None:
+    def __init__(self, widget: Widget, parts: Mapping[str, str]) -> None:
         self._widget = widget
-        self._prefix = prefix
+        self._parts = parts
         self._known: dict[str, Style] = {}
         self._base = Style()
         self._theme = ""
@@ -34,7 +40,7 @@ class OwnStyles:
             self._look_again()
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = self._worked_out(f"{self._prefix}{name}")
+            found = self._known[name] = self._worked_out(name)
         return found
 
     def forget(self) -> None:
@@ -48,12 +54,12 @@ class OwnStyles:
         self._stale = False
 
     def _worked_out(self, name: str) -> Style:
-        whole = self._widget.get_component_rich_style(name)
-        set_here = self._widget.get_component_rich_style(name, partial=True)
+        own = Mixed.parse(self._parts[name])
+        whole = (self._widget.visual_style + own).rich_style
         return Style(
-            color=whole.color if set_here.color is not None else None,
-            bgcolor=whole.bgcolor if set_here.bgcolor is not None else None,
-            bold=set_here.bold,
-            italic=set_here.italic,
-            underline=set_here.underline,
+            color=whole.color if own.foreground is not None else None,
+            bgcolor=whole.bgcolor if own.background is not None else None,
+            bold=own.bold,
+            italic=own.italic,
+            underline=own.underline,
         )

@@ -46,7 +46,8 @@ class RingPane(Pane):
     DEFAULT_CSS = """
     RingPane #ring-plot { height: auto; padding: 0 1 0 0; }
     RingPane #ring-nothing { height: auto; padding: 1 1; color: $foreground 70%; }
-    RingPane #ring-detail { height: auto; color: $foreground 80%; border-top: solid $foreground 30%; }
+    RingPane #ring-detail { height: 6; color: $foreground 80%; border-top: solid $foreground 30%; }
+    RingPane.-low #ring-detail { height: 2; }
     """
 
     def __init__(self, id: str | None = None) -> None:
@@ -56,6 +57,7 @@ class RingPane(Pane):
         self._wanted: str | None = None
         self._branches: tuple[Branch, ...] = ()
         self._looks = 0
+        self._plotted = 0  # so many lines below its first the plot has
 
     def compose(self) -> ComposeResult:
         yield Static(id="ring-plot", markup=False)
@@ -79,12 +81,13 @@ class RingPane(Pane):
             address: the checkpoint to be at; None is the newest, and wherever it goes on to.
         """
         self._session, self._ring, self._wanted = session_id, None, address
-        self.border_title = "ring" if session_id is None else f"ring of {line(session_id, 60)}".replace("[", "\\[")
+        self.border_title = "ring" if session_id is None else content(f"ring of {line(session_id, 60)}")
         self._branches = ()
         self.query_one(ForkTree).show(())
-        self._say_nothing("" if session_id is None else "reading …")
+        self._say_nothing("")
         self._looks += 1
         if session_id is not None:
+            self.border_subtitle = "reading …"
             self._look(self.program.reader.session(session_id), self._looks)
 
     def changed(self) -> None:
@@ -135,8 +138,7 @@ class RingPane(Pane):
         before, self._ring = self._ring, ring
         rows = self.query_one(RingList)
         lines = lines_of(ring)
-        self.query_one("#ring-nothing").display = not lines
-        self.query_one("#ring-nothing", Static).update("No checkpoint is kept.")
+        self._say(Content("" if lines else "No checkpoint is kept."))
         wanted = entry_at(ring, self._wanted) if self._wanted is not None else None
         keep = wanted.entry.address if wanted is not None else None
         if keep is None and rows.current is not None and not rows.at_newest:
@@ -159,19 +161,21 @@ class RingPane(Pane):
         if self._ring is None or isinstance(error, NotFoundError):
             self._say_nothing(error.detail)
             return
-        nothing = self.query_one("#ring-nothing", Static)
-        nothing.display = True
-        nothing.update(content(f"! {error.detail}"))
+        self._say(content(f"! {error.detail}"))
 
     def _say_nothing(self, why: str) -> None:
-        """Says why no ring is shown."""
+        """Shows no ring, and says why where that is known."""
         self.query_one(RingList).show((), self.program.now(), None)
+        self._say(content(why))
+        self.query_one("#ring-detail", Static).update(layout=False)
+        self.border_subtitle = ""
+
+    def _say(self, why: Content) -> None:
+        """Says something in place of the rows, or below them; nothing where it is empty."""
         nothing = self.query_one("#ring-nothing", Static)
         nothing.display = bool(why)
-        nothing.update(content(why))
-        self.query_one("#ring-plot", Static).display = False
-        self.query_one("#ring-detail", Static).display = False
-        self.border_subtitle = ""
+        if why:
+            nothing.update(why)
 
     @property
     def _tall(self) -> bool:
@@ -179,6 +183,7 @@ class RingPane(Pane):
         return self.size.height >= _TALL
 
     def on_resize(self) -> None:
+        self.set_class(not self._tall, "-low")
         self._plot()
         self.query_one(ForkTree).show(self._branches, tall=self._tall)
         row = self.query_one(RingList).current
@@ -187,7 +192,6 @@ class RingPane(Pane):
 
     def _plot(self) -> None:
         """The plots of tokens and money, with their words; in a low pane that of tokens and its sum."""
-        box = self.query_one("#ring-plot", Static)
         ring, tall = self._ring, self._tall
         width = max(self.size.width - 9, 8) if tall else max(self.size.width - 15, 4)
         plots = [] if ring is None else [("tokens", tokens_plot(ring, width)), ("cost", cost_plot(ring, width))]
@@ -197,22 +201,24 @@ class RingPane(Pane):
                 told = plot.said if len(plot.said) <= self.size.width - 7 else plot.sum
                 words = f"\n{'':<7}{told}\n" if tall else f" {plot.sum}\n"
                 parts += [(f"{name:<7}", "$foreground 60%"), (plot.bars, "$secondary"), (words, "$foreground 60%")]
+        told_all = Content.assemble(*parts).rstrip()
+        box, high = self.query_one("#ring-plot", Static), told_all.plain.count("\n")
         box.display = bool(parts)
-        box.update(Content.assemble(*parts).rstrip())
+        box.update(told_all, layout=high != self._plotted)
+        self._plotted = high
 
     def _detail(self, row: Row) -> None:
         """The whole of the row at the cursor, in words."""
         box = self.query_one("#ring-detail", Static)
-        box.display = True
         if not row.at:  # the session as it stands now
-            box.update(content(" · ".join(line(part, 300) for part in (row.status, row.added) if part)))
+            box.update(content(" · ".join(line(part, 300) for part in (row.status, row.added) if part)), layout=False)
             return
         when = age(row.at, self.program.now())
         used = ", ".join(part for part in (f"{row.tokens} tokens" if row.tokens else "", row.cost) if part)
         facts = " · ".join(part for part in (row.status, f"{when} ago" if when else "", row.size, used) if part)
         cut = [one for one in row.happened if cell_len(one) > self.size.width - 6]  # the rest can be read in its own line
         told = [line(row.address, 200), facts, *(line(one, 300) for one in cut[:_TOLD])]
-        box.update(content("\n".join(told) if self._tall else line(facts, self.size.width)))
+        box.update(content("\n".join(told) if self._tall else line(facts, self.size.width)), layout=False)
 
     def on_ring_list_moved(self, message: RingList.Moved) -> None:
         message.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -21,25 +20,24 @@ from lousho_cli.tui.plain import cell, line
 from lousho_cli.tui.state.ring_rows import Line, Row
 from lousho_cli.tui.widgets.own_style import OwnStyles
 
-_TONES = ("good", "waits", "bad", "note", "plain", "runs", "faint")
+_PARTS = {
+    "cursor": "bold $background on $primary",
+    "blurred": "on $panel",
+    "good": "$success",
+    "waits": "bold $warning",
+    "bad": "$error",
+    "note": "$secondary",
+    "plain": "",
+    "runs": "bold $success",
+    "faint": "$foreground 60%",
+}
 
 
 class RingList(ScrollView, can_focus=True):
     """Shows the lines of a ring; says at which checkpoint the person is."""
 
     BINDINGS = bindings("ring")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"ring--cursor", "ring--blurred", *(f"ring--{tone}" for tone in _TONES)}
-    DEFAULT_CSS = """
-    RingList { height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }
-    RingList .ring--cursor { background: $primary; color: $background; text-style: bold; }
-    RingList .ring--blurred { background: $panel; }
-    RingList .ring--good { color: $success; }
-    RingList .ring--waits { color: $warning; text-style: bold; }
-    RingList .ring--bad { color: $error; }
-    RingList .ring--note { color: $secondary; }
-    RingList .ring--runs { color: $success; text-style: bold; }
-    RingList .ring--faint { color: $foreground 60%; }
-    """
+    DEFAULT_CSS = "RingList { height: 1fr; background: $background; scrollbar-size-vertical: 1; overflow-x: hidden; }"
 
     class Moved(Message):
         """The person is at another checkpoint; ``opened``: and wants to read it."""
@@ -51,7 +49,7 @@ class RingList(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self._own = OwnStyles(self, "ring--")
+        self._own = OwnStyles(self, _PARTS)
         self._rows: Sequence[Line] = ()
         self._at = 0
         self._now: datetime | None = None

@@ -14,6 +14,7 @@ from lousho_cli.tui.state.columns import titles
 from lousho_cli.tui.state.session_rows import GROUPS, SORTS, Sessions, View, lines_of
 from lousho_cli.tui.widgets.pane import Pane
 from lousho_cli.tui.widgets.session_list import SessionList
+from lousho_cli.tui.widgets.typed_line import TypedLine
 
 if TYPE_CHECKING:
     from lousho_cli.tui.program import Lousho
@@ -23,7 +24,7 @@ _AGES_S = 5
 """How often the ages are told anew."""
 
 
-class FilterBox(Input):
+class FilterBox(TypedLine):
     """Where the words are typed that a session must hold."""
 
     BINDINGS = bindings("filter")
@@ -37,6 +38,7 @@ class SessionsPane(Pane):
     def __init__(self, id: str | None = None) -> None:
         super().__init__(id=id)
         self.view = View()
+        self._settled = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="columns", markup=False)
@@ -55,9 +57,9 @@ class SessionsPane(Pane):
         """Goes to the list."""
         self.screen.set_focus(self.query_one(SessionList))
 
-    def go_to(self, session_id: str) -> bool:
-        """Moves to a session; False where it is not listed."""
-        return self.query_one(SessionList).go_to(session_id)
+    def go_to(self, session_id: str) -> None:
+        """Moves to a session, as soon as it is listed."""
+        self.query_one(SessionList).go_to(session_id)
 
     def again(self) -> None:
         """Shows the same list with the ages of now."""
@@ -66,8 +68,9 @@ class SessionsPane(Pane):
     def _listed(self, sessions: Sessions | None) -> None:
         rows = self.query_one(SessionList)
         lines = lines_of(sessions, self.view) if sessions is not None else ()
-        rows.show(lines, self.program.now(), rows.current)
-        shown = sum(line.row is not None for line in lines)
+        rows.show(lines, self.program.now(), settled=self._settled)
+        self._settled = sessions is not None and not sessions.left
+        shown = len(lines) - (sum(line.row is None for line in lines) if self.view.group == "agent" else 0)
         self.set_class(not shown, "-empty")
         self.query_one("#nothing", Static).update(self._why_nothing(sessions))
         count = len(sessions.rows) if sessions is not None else 0

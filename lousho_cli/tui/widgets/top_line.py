@@ -34,14 +34,14 @@ class TopLine(Widget):
         program = cast("Lousho", self.app)
         parts: list[tuple[str, str]] = [("lousho", "bold $primary")]
         if self._where:
-            parts.append((f"  {self._where}", "bold"))
+            parts.append((f"  {line(self._where, 100)}", "bold"))
+        running = len(program.actor.running)
+        if running:
+            parts.append((f"  ▶ {running} run{'s' if running == 1 else ''} here", "bold $success"))
         if program.trouble:
             parts.append(("  ! " + line(program.trouble), "bold $error"))
         elif program.sessions is not None:
             parts.append(("  " + summary(program.sessions), "$foreground 80%"))
         if program.marked:
             parts.append((f"  marked: {line(', '.join(program.marked), 80)}", "$accent"))
-        running = len(program.actor.running)
-        if running:
-            parts.append((f"  ▶ {running} done here now", "bold $success"))
         return Content.assemble(*parts)

@@ -55,7 +55,7 @@ def _line(item: PendingItem, now: datetime, width: int) -> Content:
     left = expires(item, now)
     said = "" if not left else "  expired" if left == "expired" else f"  expires {left}"
     return Content.assemble(
-        ("? ", "bold $warning"),
+        ("? ", "bold"),  # no colour of its own: it would be unseen in the line of the cursor
         (cell(item.session, width), ""),
         ("  " + cell(asked(item), 28), "bold"),
         (cell(age(item.created_at, now), 6, right=True), ""),
