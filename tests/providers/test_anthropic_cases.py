@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import run
 
 import lousho_cli
 from lousho_cli import AnthropicProvider, FileStore, create_agent, define_tool, memory_store
@@ -81,10 +83,10 @@ class Project:
         root = str(Path(lousho_cli.__file__).parents[1])
         plain = {name: value for name, value in os.environ.items() if not name.startswith("LOUSHO_")}
         environ = plain | {"PYTHONPATH": root, "MESSAGES_SERVER": self.server.base_url, "HOME": str(self.folder)}
-        pipes = {"stdin": asyncio.subprocess.DEVNULL, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
-        process = await asyncio.create_subprocess_exec(sys.executable, "-m", "lousho_cli", *args, cwd=self.folder, env=environ, **pipes)
-        _, err = await process.communicate()
-        return process.returncode, err.decode()
+        command = [sys.executable, "-m", "lousho_cli", *args]
+        options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+        ran = await asyncio.to_thread(run, command, cwd=self.folder, env=environ, **options)
+        return ran.returncode, ran.stderr
 
     @property
     def ran(self) -> list[str]:

@@ -1,4 +1,7 @@
-"""Judged by the official package: it accepts what we send, and reads from a recorded stream what we read."""
+"""Judged by the official package: it accepts what we send, and reads from a recorded stream what we read.
+
+The package is imported where it is asked: it takes seconds, and every process that collects tests comes by here.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from anthropic import Anthropic
-from anthropic.types import MessageParam, TextBlockParam, ToolUnionParam
-from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from lousho_cli.domain.messages import Message
@@ -23,6 +23,8 @@ from tests.providers.test_anthropic_request import FOUND, SEARCH, TOOLS, TRANSCR
 
 def official(stream: bytes) -> Any:
     """What the official package makes of a stream."""
+    from anthropic import Anthropic
+
     answer = httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=stream)
     with httpx2.Client(transport=httpx2.MockTransport(lambda request: answer)) as http:
         client = Anthropic(api_key="none", base_url="http://127.0.0.1:1", http_client=http)
@@ -69,6 +71,9 @@ def whole(value: Any) -> Any:
     ],
 )
 def test_its_types_accept_all_that_we_send(messages: tuple[Message, ...]) -> None:
+    from anthropic.types import MessageParam, TextBlockParam, ToolUnionParam
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
+
     raw = encode_request(ModelRequest(messages, TOOLS), "claude-x", {"thinking": {"type": "adaptive"}}, max_tokens=8, prompt_cache=True)
     body = json.loads(raw)
     assert accepted(list[MessageParam], body["messages"]) == body["messages"]

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from warm_process import Popen
 
 import lousho_cli
 
@@ -207,7 +208,7 @@ async def hold(n: int = 0) -> dict:
 """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.cold = folder, False
         folder.mkdir()
         (folder / "tools.py").write_text(self.TOOLS, encoding="utf-8")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("LOUSHO_", "XDG_"))}
@@ -224,14 +225,14 @@ async def hold(n: int = 0) -> dict:
         }
         (self.folder / "agent.json").write_text(json.dumps(written))
 
-    async def begin(self, *args: str) -> asyncio.subprocess.Process:
+    async def begin(self, *args: str) -> Popen:
         command = [sys.executable, "-m", "lousho_cli", *args]
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return await asyncio.create_subprocess_exec(*command, cwd=self.folder, env=self.environ, **pipes)
+        return await asyncio.to_thread(Popen, command, cwd=self.folder, env=self.environ, cold=self.cold, **pipes)
 
     async def run(self, *args: str) -> Ran:
         process = await self.begin(*args)
-        out, err = await process.communicate()
+        out, err = await asyncio.to_thread(process.communicate)
         return Ran(process.returncode, out.decode(), err.decode())
 
     async def killed(self, fact: Callable[[], Any], *args: str) -> None:
@@ -240,10 +241,10 @@ async def hold(n: int = 0) -> dict:
         for _ in range(2000):
             if fact():
                 break
-            assert process.returncode is None, (await process.communicate())[1]
+            assert process.poll() is None, process.communicate()[1]
             await asyncio.sleep(0.01)
         process.kill()
-        await process.communicate()
+        await asyncio.to_thread(process.communicate)
 
     def records(self, session: str = "s") -> list[dict[str, Any]]:
         """Everything in the log of a session."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_process import run
 
 from lousho_cli import Agent, AgentExecutor, FileStore, OpenAIResponsesProvider, function_tool
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Native, Reasoning, TextPart, ToolCall
@@ -287,7 +287,7 @@ async def test_case_115_reasoning_goes_back_also_from_another_process_responses(
     blocks = say.reasoning("hm", encrypted="gAAAA/+ü=="), say.call("forecast", '{"city": "Zürich"}', at=1)
     wire.plays += [wire.Play([say.answer(*blocks)]), wire.Play([say.hi()])]
     arguments = [sys.executable, "-c", CRASHING, wire.base_url, str(tmp_path)]
-    died = await asyncio.to_thread(subprocess.run, arguments, capture_output=True, timeout=60)
+    died = await asyncio.to_thread(run, arguments, capture_output=True, timeout=60)
     assert died.returncode == -9, died.stderr
 
     def forecast(city: str) -> str:
