@@ -18,6 +18,7 @@ from lousho_cli.app.demos import DEMOS, demo
 from lousho_cli.app.documents import NOT_FOUND, SUFFIXES
 from lousho_cli.app.targets import resolve_target
 from lousho_cli.app.wiring import current_folder, locate_store
+from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError
 
 AGENT_NOT_FOUND = "LOUSHO_AGENT_NOT_FOUND"
@@ -39,12 +40,15 @@ def store_parent(flag: str | None) -> Path | None:
 
 
 def stored_path(file: AgentFile, flag: str | None) -> str | None:
-    """What a session stores to find ``file`` again; None for a demo, and in a store that is no folder and no file."""
+    """What a session stores to find ``file`` again; None for a demo, and in a store that is no folder and no file.
+
+    A name that is no text is kept with the mark of one, and so is not found again by itself.
+    """
     parent = store_parent(flag)
     if file.path is None or parent is None:
         return None
     path = os.path.relpath(file.path.resolve(), parent.resolve())
-    return f"{path}:{file.attribute}" if file.attribute else path
+    return text_of(f"{path}:{file.attribute}" if file.attribute else path)
 
 
 def find_agent(session_id: str, name: str, path: str | None, choice: AgentChoice) -> AgentFile:

@@ -28,7 +28,7 @@ from lousho_cli.providers.known_prices import INSTALL, PACKAGE, KnownPrices, pri
 from lousho_cli.providers.wire.keys import look_up
 from lousho_cli.providers.wire.settings import Settings
 
-PACKAGES = ("typer", "rich", "pydantic", "httpx", "msgspec", "PyYAML", "jsonschema", "platformdirs")
+PACKAGES = ("typer", "rich", "textual", "markdown-it-py", "pydantic", "httpx", "msgspec", "PyYAML", "jsonschema", "platformdirs")
 
 
 class Check(msgspec.Struct, frozen=True):

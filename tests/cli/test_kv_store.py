@@ -168,7 +168,7 @@ def test_what_needs_a_log_is_refused_and_says_what_works(lousho: Any, kv: Any, c
     ran = lousho(*command, "--store", kv.url)
     assert ran.code == 2
     assert "keeps checkpoints, not logs" in ran.err
-    assert "show, history, fork and diff" in ran.err
+    assert "show, history, fork, diff and export" in ran.err
 
 
 def test_doctor_says_whether_it_can_be_asked(lousho: Any, kv: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,10 @@ def page() -> str:
 @cache
 def _modules() -> tuple[ast.Module, ...]:
     """The modules of the package that name a code, the table aside."""
-    texts = [path.read_text() for path in sorted((ROOT / "lousho_cli").rglob("*.py")) if path.name != "error_codes.py"]
-    return tuple(ast.parse(text) for text in texts if "LOUSHO_" in text)
+    from parsing import parsed  # here, because the file is also run by itself
+
+    paths = [path for path in sorted((ROOT / "lousho_cli").rglob("*.py")) if path.name != "error_codes.py"]
+    return tuple(parsed(path) for path in paths if "LOUSHO_" in path.read_text("utf-8"))
 
 
 def _used() -> set[str]:

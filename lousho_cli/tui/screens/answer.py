@@ -20,6 +20,7 @@ from lousho_cli.tui.screens.decide import deciding, facts_of
 from lousho_cli.tui.state.commands import decide_command
 from lousho_cli.tui.widgets.secret_input import SecretInput
 from lousho_cli.tui.widgets.tick import Tick
+from lousho_cli.tui.widgets.typed_line import TypedLine
 
 
 class AnswerScreen(ActScreen):
@@ -45,9 +46,9 @@ class AnswerScreen(ActScreen):
             yield label("choices")
             yield OptionList(*(Option(content(option)) for option in self.item.options), id="choices", markup=False)
         yield label("secret, which is shown nowhere" if self._secret else "answer")
-        yield SecretInput(id="value") if self._secret else Input(id="value")
+        yield SecretInput(id="value") if self._secret else TypedLine(id="value")
         yield label("reason for declining it, which the model is told")
-        yield Input(id="note")
+        yield TypedLine(id="note")
         yield Tick("go on with the run at once", value=True, id="resume")
 
     def buttons(self) -> ComposeResult:

@@ -13,7 +13,7 @@ from lousho_cli.app.comparing import compare, pairs_of
 from lousho_cli.errors import SDKError
 from lousho_cli.tui.acting import said_of
 from lousho_cli.tui.keys import bindings
-from lousho_cli.tui.plain import line
+from lousho_cli.tui.plain import content, line
 from lousho_cli.tui.state.commands import command
 from lousho_cli.tui.state.comparison import differing, side, verdict
 from lousho_cli.tui.state.outline import Node, Outline
@@ -56,7 +56,7 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         for name, title in (("verdict", "reading …"), ("a", f"A  {self.a}"), ("b", f"B  {self.b}")):
-            self.query_one(f"#{name}", Document).border_title = line(title, 80).replace("[", "\\[")
+            self.query_one(f"#{name}", Document).border_title = content(line(title, 80))
         self.query_one("#a", Document).focus()
         self._read()
 

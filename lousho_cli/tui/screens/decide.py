@@ -23,6 +23,7 @@ from lousho_cli.tui.state.commands import decide_command
 from lousho_cli.tui.state.waits import expires, wait_of
 from lousho_cli.tui.widgets.json_editor import JsonEditor
 from lousho_cli.tui.widgets.tick import Tick
+from lousho_cli.tui.widgets.typed_line import TypedLine
 
 Verb = Literal["approve", "reject"]
 
@@ -58,7 +59,7 @@ class DecideScreen(ActScreen):
             yield JsonEditor(id="args", title="arguments: exactly these, or edit them")
             yield Static(id="digest", markup=False)
         yield label("note, kept with the decision; a reason for no, which the model is told")
-        yield Input(id="note")
+        yield TypedLine(id="note")
         yield Tick("go on with the run at once", value=True, id="resume")
 
     def buttons(self) -> ComposeResult:

@@ -24,6 +24,7 @@ from lousho_cli.tui.state.patching import Call, calls_of
 from lousho_cli.tui.state.story import ahead_of
 from lousho_cli.tui.widgets.json_editor import JsonEditor
 from lousho_cli.tui.widgets.tick import Tick
+from lousho_cli.tui.widgets.typed_line import TypedLine
 
 _REST_S = 0.25
 """So long nothing is typed before it is looked again at what would run."""
@@ -53,10 +54,10 @@ class ForkScreen(ActScreen):
         yield Select[str]([], prompt="none", id="call", compact=True)
         yield JsonEditor(id="result", title="its result, as JSON", objects=False)
         yield label("something to say besides")
-        yield Input(id="append")
+        yield TypedLine(id="append")
         yield JsonEditor(id="state", title="other business state, as JSON", objects=False)
         yield label("id of the fork")
-        yield Input(placeholder="the next free one", id="as")
+        yield TypedLine(placeholder="the next free one", id="as")
         yield Tick("go on with it at once", id="run")
         yield Tick("yes, run those again that must not run twice", id="yes")
 

@@ -21,6 +21,7 @@ from lousho_cli.tui.plain import line
 from lousho_cli.tui.screens.act import ASKS_MODEL, ActScreen, button, label
 from lousho_cli.tui.state.commands import queue_command, resume_command
 from lousho_cli.tui.state.story import ahead_of
+from lousho_cli.tui.widgets.typed_line import TypedLine
 
 if TYPE_CHECKING:
     from lousho_cli.app.driving import Ran
@@ -53,7 +54,7 @@ class ResumeScreen(ActScreen):
         yield Static(Content.assemble(("session    ", "$foreground 60%"), (line(self.session_id), "")), markup=False)
         yield Static("looking at what would run …", id="ahead", markup=False)
         yield label("something to say besides")
-        yield Input(id="text")
+        yield TypedLine(id="text")
 
     def buttons(self) -> ComposeResult:
         yield button("resume", "go on")

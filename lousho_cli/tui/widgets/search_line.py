@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import Input
+
+from lousho_cli.tui.widgets.typed_line import LOOKED_FOR, TypedLine
 
 
-class SearchLine(Input):
+class SearchLine(TypedLine):
     """One line, seen while it is used. It lies over the last line of the text, which so need not be laid out anew."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "end_search", "end the search", show=False)]
@@ -22,7 +23,7 @@ class SearchLine(Input):
         """The person does not want to search any more."""
 
     def __init__(self) -> None:
-        super().__init__(placeholder="search in all of this tab")
+        super().__init__("search in all of this tab", longest=LOOKED_FOR)
 
     def open(self) -> None:
         """Is seen, and takes what is typed."""

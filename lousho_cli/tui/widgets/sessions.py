@@ -14,7 +14,7 @@ from lousho_cli.tui.state.columns import titles
 from lousho_cli.tui.state.session_rows import GROUPS, SORTS, Sessions, View, lines_of
 from lousho_cli.tui.widgets.pane import Pane
 from lousho_cli.tui.widgets.session_list import SessionList
-from lousho_cli.tui.widgets.typed_line import TypedLine
+from lousho_cli.tui.widgets.typed_line import LOOKED_FOR, TypedLine
 
 if TYPE_CHECKING:
     from lousho_cli.tui.program import Lousho
@@ -44,7 +44,7 @@ class SessionsPane(Pane):
         yield Static(id="columns", markup=False)
         yield SessionList()
         yield Static(id="nothing", markup=False)
-        yield FilterBox(placeholder="filter: id, agent, state, words", id="filter")
+        yield FilterBox(placeholder="filter: id, agent, state, words", id="filter", longest=LOOKED_FOR)
 
     def on_mount(self) -> None:
         self.border_title = "sessions"
