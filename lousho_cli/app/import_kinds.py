@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core.adopting import Gathered, gather
+from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError, StorageError
 from lousho_cli.interchange.reading import claude_code, codex, documents, inspect_log, own_log, swe
+from lousho_cli.interchange.reading.fields import mapping
 from lousho_cli.interchange.reading.lines import parsed
 from lousho_cli.interchange.reading.own_log import OwnLog
 from lousho_cli.interchange.reading.values import Source
@@ -119,7 +121,7 @@ def _document(path: Path) -> Any:
 
 
 def _read(path: Path, name: str, branches: bool) -> Read:
-    stem = path.name if path.is_dir() else path.name.removesuffix(path.suffix)
+    stem = text_of(path.name if path.is_dir() else path.name.removesuffix(path.suffix))
     lines = files.lines_of(path)
     if name == ORIGINAL:
         return Read(gather(originals.read(path)))
@@ -135,18 +137,23 @@ def _read(path: Path, name: str, branches: bool) -> Read:
         return Read(sources=tuple(claude_code.read(inner or lines, stem, branches=branches)))
     if name == inspect_log.KIND and files.is_zip(path):
         return _samples(path, stem)
-    return Read(sources=tuple(documents.read(_document(path), name, stem)))
+    try:
+        return Read(sources=tuple(documents.read(_document(path), name, stem)))
+    except RecursionError:
+        raise StorageError(f"{path.name} can not be read: it is nested too deep") from None
 
 
 def _samples(path: Path, stem: str) -> Read:
     sources: list[Source] = []
     unreadable: list[tuple[str, str]] = []
+    header = next((_object(content) for _, content in files.members_of(path, "header.json") if isinstance(content, bytes)), None)
+    run = mapping((header or {}).get("eval"))
     for name, content in files.members_of(path, _SAMPLES):
         try:
             if isinstance(content, StorageError):
                 raise content
             value = parsed(content)
-            sources.append(inspect_log.sample(value if isinstance(value, dict) else {}, {}, stem))
+            sources.append(inspect_log.sample(value if isinstance(value, dict) else {}, run, stem))
         except (ValueError, StorageError) as error:
             unreadable.append((f"{path.name}: {name}", error.detail if isinstance(error, StorageError) else str(error)))
     return Read(sources=tuple(sources), unreadable=tuple(unreadable))

@@ -39,6 +39,14 @@ class Place(msgspec.Struct, frozen=True):
     again: bool = False
 
 
+class _Mark(msgspec.Struct, frozen=True):
+    kind: str
+    id: str
+    entries: int
+    digest: str
+    epoch: int
+
+
 async def place_of(store: LogStore | None, source: Source) -> Place:
     """The first id that is free, or that has this session; ``store`` None stands for an empty one.
 
@@ -62,13 +70,14 @@ async def _compared(store: LogStore, name: str, head: Head, source: Source) -> P
     if origin is None:
         origin = (await read_session(store, name)).settings.get(ORIGIN)
     is_fork = touched and head.parent is not None and head.lead is None
-    if is_fork or not isinstance(origin, dict) or (origin.get("kind"), origin.get("id")) != (source.kind, source.id):
+    mark = _mark_of(origin)
+    if is_fork or mark is None or (mark.kind, mark.id) != (source.kind, source.id):
         return None
-    known = origin["entries"]
-    if not known:  # an import that did not come to its end
-        alone = last[-1].epoch == origin["epoch"]
+    known = mark.entries
+    if known <= 0:  # an import that did not come to its end
+        alone = last[-1].epoch == mark.epoch
         return Place(name, again=alone, why=None if alone else _WENT_ON)
-    count, same = _measured(source, known, origin["digest"])
+    count, same = _measured(source, known, mark.digest)
     if same and count == known:
         return Place(name, known, head.seq, "unchanged")
     if same:
@@ -79,6 +88,14 @@ async def _compared(store: LogStore, name: str, head: Head, source: Source) -> P
     if began == "has grown":
         return Place(name, result="extended", why=_WENT_ON if touched else None, again=True)
     return None
+
+
+def _mark_of(origin: Any) -> _Mark | None:
+    """What the setting says; None where it is not as an import writes it, as in a log that came from elsewhere."""
+    try:
+        return msgspec.convert(origin, _Mark)
+    except msgspec.ValidationError:
+        return None
 
 
 def _origin_in(batch: r.Batch) -> Any:

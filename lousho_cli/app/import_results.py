@@ -16,7 +16,8 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     checkpoints: how many were written. messages: how many it has where it came from. was: its id there, if that can not be one
     here, or is another's by now. parent: the session whose sub-agent it is. waits_for: the approval that can be decided now.
-    why: the reason it was skipped. repaired: what was put right in it, in words. bad_lines: what could not be read of its file.
+    why: the reason it was skipped. repaired: what was put right in it, in words. bad_lines: what could not be read of its file, and
+    ``unit`` what their numbers count there: lines, or messages.
     skipped_types: how many lines of which kinds were no part of the talk.
     """
 
@@ -32,6 +33,7 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     parent: str | None = None
     repaired: tuple[str, ...] = ()
     bad_lines: tuple[BadLine, ...] = ()
+    unit: str = "line"
     skipped_types: dict[str, int] = {}
 
 

@@ -46,13 +46,24 @@ async def import_paths(
         StorageError: a path can not be read, or the store can not be written; or it is ``strict`` and something can not be read.
     """
     for path in paths:
-        if not path.exists():
-            raise NotFoundError(f"there is no {path}", code="LOUSHO_IMPORT_NOT_FOUND", hint="Give a file or a folder that is there.")
+        _require_there(path)
     failed: list[NotImported] = []
     found = [one for path in paths for one in _found(path, forced, failed, branches)]
     if strict:
         _require_whole(await _import_all(store, found, failed, dry_run=True))
     return await _import_all(store, found, failed, dry_run=dry_run)
+
+
+def _require_there(path: Path) -> None:
+    try:
+        there = path.exists()
+    except OSError:  # its name is longer than any file's, or it lies where nobody may look
+        there = False
+    if not there:
+        raise NotFoundError(f"there is no {path}", code="LOUSHO_IMPORT_NOT_FOUND", hint="Give a file or a folder that is there.")
+    if not path.is_file() and not path.is_dir():
+        hint = "What comes out of a pipe or a device can be read only once: write it to a file first."
+        raise ConfigurationError(f"{path} is no file and no folder", field="PATH", code="LOUSHO_IMPORT_UNKNOWN", hint=hint)
 
 
 def _found(path: Path, forced: str | None, failed: list[NotImported], branches: bool) -> list[tuple[Path, ImportKind]]:
@@ -113,7 +124,7 @@ async def _import_read(
     done += [await import_log(store, log, path, dry_run=dry_run) for log in read.logs]
     for source in _apart(read.sources):
         if not any(entry.message.role in ("user", "assistant") for entry in source.entries()):
-            lines = "".join(f"; line {bad.line}: {bad.why}" for bad in source.bad[:1])
+            lines = "".join(f"; {source.unit} {bad.line}: {bad.why}" for bad in source.bad[:1])
             failed.append(NotImported(str(path), f"it holds no message{lines}"))
             continue
         imported = await import_talk(store, source, path, names, dry_run=dry_run)
@@ -132,7 +143,7 @@ def _apart(sources: Iterable[Source]) -> Iterator[Source]:
 
 def _require_whole(outcome: Import) -> None:
     said = [f"{one.source}: {one.why}" for one in outcome.failed]
-    said += [f"{one.source}, line {bad.line}: {bad.why}" for one in outcome.sessions for bad in one.bad_lines]
+    said += [f"{one.source}, {one.unit} {bad.line}: {bad.why}" for one in outcome.sessions for bad in one.bad_lines]
     if said:
         more = f", and {len(said) - 1} more" if len(said) > 1 else ""
         hint = "Import without --strict to take all that can be read."

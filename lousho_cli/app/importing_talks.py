@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import socket
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -22,8 +21,9 @@ from lousho_cli.core.heads import advance_all, head_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head
-from lousho_cli.domain.times import stamp
+from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError, DamagedLogError, LogVersionError, SessionBusyError
+from lousho_cli.interchange.reading.fields import time
 from lousho_cli.interchange.reading.transcribing import Group, Transcriber
 from lousho_cli.interchange.reading.values import Source
 from lousho_cli.ports.log_store import Claim, LogStore
@@ -54,7 +54,7 @@ async def import_talk(store: LogStore | None, source: Source, file: Path, names:
         talk = _Talk(source, file, parent, RING if store is None or store.history_limit else 0)
         done = Imported(
             session=place.name,
-            source=str(file),
+            source=text_of(str(file)),
             result="skipped" if place.why else place.result,
             checkpoints=0,
             kind=source.kind,
@@ -62,6 +62,7 @@ async def import_talk(store: LogStore | None, source: Source, file: Path, names:
             why=place.why,
             parent=parent,
             bad_lines=source.bad,
+            unit=source.unit,
             skipped_types=source.skipped,
         )
         if place.why or place.result == "unchanged":
@@ -75,7 +76,7 @@ async def import_talk(store: LogStore | None, source: Source, file: Path, names:
             await _write(store, talk, place)
     except (ConfigurationError, SessionBusyError, DamagedLogError, LogVersionError) as error:
         name = next(names_for(source.id))
-        return Imported(session=name, source=str(file), result="skipped", checkpoints=0, kind=source.kind, why=error.detail)
+        return Imported(session=name, source=text_of(str(file)), result="skipped", checkpoints=0, kind=source.kind, why=error.detail)
     return msgspec.structs.replace(done, checkpoints=talk.marks, messages=talk.count, repaired=tuple(talk.repairs))
 
 
@@ -88,8 +89,8 @@ class _Talk:
     def __init__(self, source: Source, file: Path, parent: str | None, limit: int) -> None:
         self.source, self.parent = source, parent
         self.count, self.size, self.marks, self.repairs = 0, 0, 0, list[str]()
-        self.when = stamp(datetime.fromtimestamp(file.stat().st_mtime, UTC))
-        self._file, self._limit = file, limit
+        self.when = time(file.stat().st_mtime) or time(0)
+        self._file, self._limit = text_of(file.name), limit
         self._digest = hashlib.blake2b(digest_size=16)
 
     def groups(self, known: int) -> Iterator[Group]:
@@ -114,7 +115,7 @@ class _Talk:
     def origin(self, epoch: int, *, whole: bool) -> r.SettingChanged:
         """What marks the session. ``whole``: all that is to be written was; until then nothing of it counts."""
         source = self.source
-        said = {"kind": source.kind, "file": self._file.name, "id": source.id, "details": source.details, "epoch": epoch}
+        said = {"kind": source.kind, "file": self._file, "id": source.id, "details": source.details, "epoch": epoch}
         return r.SettingChanged(
             ORIGIN, {**said, "entries": self.count if whole else 0, "digest": self._digest.hexdigest() if whole else ""}
         )
@@ -124,7 +125,7 @@ class _Talk:
         return (*created, self.origin(epoch, whole=False))
 
     def ending(self, epoch: int) -> tuple[r.Record, ...]:
-        told = f"imported from {self._file.name} ({self.source.kind}): {self.count} messages"
+        told = f"imported from {self._file} ({self.source.kind}): {self.count} messages"
         return (self.origin(epoch, whole=True), r.Note("import", told))
 
 

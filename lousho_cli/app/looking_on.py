@@ -26,7 +26,7 @@ PAGE = 2000
 _SECONDS = 0.25
 """A page ends after so long, however few sessions it has: a slow disk shows what it gave, and goes on."""
 
-_GLANCED = 300
+_GLANCED = 150
 """Among so many sessions, those that began last, a first look finds the newest."""
 
 

@@ -98,7 +98,7 @@ def decode_line(line: bytes) -> Batch | None:
         return _lines.decode(line)  # the checksum is one more key, which is passed over
     except msgspec.ValidationError:
         return _decode_loosely(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -106,7 +106,7 @@ def _decode_loosely(text: bytes) -> Batch | None:
     try:
         line = _loose_lines.decode(text)
         records = cast("tuple[Record, ...]", tuple(decode_record(bytes(raw)) for raw in line.records))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return Batch(line.seq, line.epoch, line.at, records, line.sync)
 

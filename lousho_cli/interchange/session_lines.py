@@ -39,5 +39,5 @@ def header_of(line: bytes) -> Header | None:
     """The header in a first line; None where it is none."""
     try:
         return _header.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None

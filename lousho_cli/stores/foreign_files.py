@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from lousho_cli.domain.plain import plain
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.originals import opened
 
 LOOKED_AT = 64
 """So many lines tell what a file of lines is."""
+
+LARGEST = 1 << 28
+"""So many bytes a file in an archive may have, unpacked."""
 
 _ZIP = b"PK\x03\x04"
 _SQLITE = b"SQLite format 3\0"
@@ -71,15 +76,22 @@ def members_of(path: Path, folder: str) -> Iterator[tuple[str, bytes | StorageEr
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(one for one in archive.namelist() if one.startswith(folder) and one.endswith(".json")):
-                try:
-                    yield name, archive.read(name)
-                except (OSError, zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
-                    yield name, StorageError(f"it can not be read: {error}")
-    except zipfile.BadZipFile as error:
-        raise StorageError(f"{path.name} can not be read: {error}") from error
+            for info in sorted(archive.infolist(), key=lambda one: one.filename):
+                if info.filename.startswith(folder) and info.filename.endswith(".json"):
+                    yield info.filename, _member(archive, info)
     except OSError as error:
         raise _unreadable(path, error) from error
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+        raise StorageError(f"{path.name} can not be read: {error}") from error
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes | StorageError:
+    if info.file_size > LARGEST:  # no more than this is ever unpacked of it
+        return StorageError(f"it can not be read: unpacked it has {info.file_size} bytes, and at most {LARGEST} are read")
+    try:
+        return archive.read(info)
+    except Exception as error:  # noqa: BLE001 - each way to pack has errors of its own for what is damaged
+        return StorageError(f"it can not be read: {error}")
 
 
 def is_agents_database(path: Path) -> bool:
@@ -106,10 +118,11 @@ def agents_sessions(path: Path) -> dict[str, list[tuple[Any, Any]]]:
     """
     found: dict[str, list[tuple[Any, Any]]] = {}
     with opened(path) as connection:
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         try:
             for session_id, data, at in connection.execute("SELECT session_id, message_data, created_at FROM agent_messages ORDER BY id"):
                 try:
-                    item = json.loads(data)
+                    item = plain(json.loads(data))[0]
                 except (ValueError, TypeError, RecursionError) as error:
                     item = ValueError(f"it is no JSON: {error}")
                 found.setdefault(str(session_id), []).append((item, at))

@@ -229,6 +229,10 @@ def test_an_imported_session_says_where_it_came_from_in_every_form_that_can(lous
         name: origin[name] for name in ("kind", "id", "file")
     }
     assert "- Imported from: `codex`, `rollout.jsonl`" in lousho("export", "trip", "--to", "markdown").out
+    assert lousho("trim", "trip", "--yes").code == 0
+    trimmed = lousho("export", "trip@1", "--to", "markdown").out
+    assert "- Imported from: `codex`, `rollout.jsonl`" in trimmed
+    assert "- Begun: 2026-01-02T03:04:05.000Z" in trimmed
     assert '"origin":{"kind":"codex","id":"7c1","file":"rollout.jsonl"}' in lousho("export", "trip", "--to", "html").out
 
 
@@ -237,3 +241,24 @@ def test_what_the_envelope_says_is_what_the_schema_says(lousho: Any, store: Any,
     schema = json.loads(lousho("schema", "export").out)
     for words in (("-o", "trip.md"), ("--to", "openai", "--redact")):
         jsonschema.validate(lousho("export", "trip@1", *words, "--json").data, schema)
+
+
+def test_a_pipe_or_a_device_is_written_to_and_not_replaced(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    os.mkfifo(folder / "pipe")
+    reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert lousho("export", "trip", "--to", "markdown", "-o", "pipe").code == 0
+        assert os.read(reader, 65536).decode().startswith("# `trip`")
+    finally:
+        os.close(reader)
+    assert (folder / "pipe").is_fifo()
+    assert sorted(path.name for path in folder.iterdir()) == [".lousho", "pipe"]
+
+
+def test_a_folder_and_a_person_who_is_not_there_are_no_traceback(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    ran = lousho("export", "trip", "--to", "html", "-o", "/")
+    assert (ran.code, "/ can not be written: Is a directory" in ran.err) == (1, True)
+    assert lousho("export", "trip", "-o", "~nobody-of-that-name.md").code == 0
+    assert (folder / "~nobody-of-that-name.md").is_file()

@@ -332,3 +332,18 @@ def test_history_of_a_checkpoint_is_refused_and_says_what_is_meant(lousho: Any, 
     ran = lousho("history", "trip@1")
     assert ran.code == 2
     assert "lousho show trip@1" in ran.err
+
+
+def test_case_066_ids_that_a_provider_invents_make_no_difference(lousho: Any, folder: Path) -> None:
+    agent = (
+        "name: {0}\nprompt: You look.\nprovider:\n  type: scripted\n  turns:\n"
+        "    - tool_calls: [{{ name: look, args: {{}}, id: {0}_1 }}]\n    - text: Seen.\n"
+        "tools:\n  - {{ name: look, description: look, command: [echo, '1'], input: {{ type: object }} }}\n"
+    )
+    for name in ("one", "other"):
+        (folder / f"{name}.yaml").write_text(agent.format(name))
+        assert lousho("run", f"{name}.yaml", "look", "-s", name).code == 0
+    said = lousho("diff", "one", "other", "--exit-code", "--json")
+    assert said.code == 0, said.out
+    assert "diverged_at" not in said.data
+    assert [step["tools"][0]["id"] for step in (said.data["a"][0], said.data["b"][0])] == ["one_1", "other_1"]

@@ -28,7 +28,7 @@ def run(
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write a file, whole or not at all; - is stdout.")
     ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Take out keys, tokens and passwords, and what the setting redact matches.")
+        bool, typer.Option("--redact", help="Take out keys, tokens, passwords in addresses, and what the setting redact matches.")
     ] = False,
     redact_pattern: Annotated[
         list[str] | None,

@@ -90,7 +90,7 @@ def _tell(face: Face, one: Any) -> None:
         taken = session_name(one.was) == one.was or session_name(one.was) != one.session
         why = "another session, or one with another past, has its id" if taken else "its id can not be one"
         face.err.warning(f"session {one.was} is {one.session} here: {why}")
-    unread = [f"line {bad.line} was left out: {bad.why}" for bad in one.bad_lines]
+    unread = [f"{one.unit} {bad.line} was left out: {bad.why}" for bad in one.bad_lines]
     for told in (unread, one.repaired):
         for text in told[:_TOLD]:
             face.err.warning(f"session {one.session}: {text}")

@@ -58,7 +58,7 @@ def _step(step: dict[str, Any], place: int, model: str) -> list[Entry]:
 
 def _answer(step: dict[str, Any], at: str, place: int, model: str) -> Entry:
     calls = [
-        ToolCall(text(call.get("tool_call_id")), text(call.get("function_name")), written(call.get("arguments", {})))
+        ToolCall(text(call.get("tool_call_id")), text(call.get("function_name")), _arguments(call))
         for call in listed(step.get("tool_calls"))
         if isinstance(call, dict)
     ]
@@ -78,6 +78,12 @@ def _answer(step: dict[str, Any], at: str, place: int, model: str) -> Entry:
         cost_usd=number(metrics.get("cost_usd")),
     )
     return Entry(message, at, place, text(step.get("model_name")) or model, used if used != CallUsage() else None)
+
+
+def _arguments(call: dict[str, Any]) -> str:
+    """The arguments of a call; the text of those that no object can hold stands beside them in what we wrote."""
+    said = mapping(call.get("extra")).get("arguments_text")
+    return said if isinstance(said, str) else written(call.get("arguments", {}))
 
 
 def _results(step: dict[str, Any], at: str, place: int) -> list[Entry]:

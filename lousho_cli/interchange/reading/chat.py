@@ -61,6 +61,7 @@ def _answer(value: dict[str, Any], at: str, place: int, model: str, metadata: di
     thoughts = tuple(Reasoning(one) for one in (thought, *inner) if one)
     reply = mapping(mapping(value.get("extra")).get("response"))
     used = used_by(reply.get("usage") or value.get("usage"))
+    said = "\n\n".join(filter(None, (said, text(value.get("refusal")), text(mapping(value.get("audio")).get("transcript")))))
     message = Message("assistant", said, tuple(calls), reasoning=thoughts, metadata=metadata)
     return Entry(message, at, place, text(value.get("model")) or text(reply.get("model")) or model, used)
 
@@ -73,6 +74,9 @@ def _said(content: Any) -> tuple[str, list[str]]:
 
 
 def _call(value: dict[str, Any]) -> ToolCall:
+    custom = value.get("custom")
+    if isinstance(custom, dict):
+        return ToolCall(text(value.get("id")), text(custom.get("name")), written(custom.get("input", "")))
     inner = value.get("function")
     source = inner if isinstance(inner, dict) else value
     name = text(source.get("name")) or text(inner)

@@ -37,8 +37,11 @@ def whole(value: Any) -> int | None:
 
 
 def number(value: Any) -> float | None:
-    """A number; None for anything else."""
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """A number; None for anything else, and for one that is too large."""
+    try:
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None
 
 
 def written(value: Any) -> str:
@@ -54,13 +57,13 @@ def written(value: Any) -> str:
 def time(value: Any) -> str:
     """A time as ours, from ISO text or from seconds or milliseconds since 1970; '' for anything else."""
     if isinstance(value, str):
-        if len(value) == 24 and value[23] == "Z" and value[10] == "T" and value[19] == ".":
-            return value
         try:
             moment = datetime.fromisoformat(value)
-        except ValueError:
+            if len(value) == 24 and value[23] == "Z" and value[10] == "T" and value[19] == ".":
+                return value
+            return stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+        except (ValueError, OverflowError):
             return ""
-        return stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     seconds = number(value)
     if seconds is None:
         return ""

@@ -123,7 +123,12 @@ class Transcriber:
             self._result(entry)
         elif self._behind or (role == "assistant" and self._waits(entry)):
             self._behind.append(entry)
-        elif entry.reset:
+        else:
+            self._go_on(entry)
+
+    def _go_on(self, entry: Entry) -> None:
+        role = entry.message.role
+        if entry.reset:
             self._flush_answer(last=True)
             self._flush_said()
             self._reset(entry)
@@ -160,14 +165,13 @@ class Transcriber:
         self._tell(entry.place, f"{what} was left out", entry.message.text)
 
     def _catch_up(self) -> None:
-        while self._behind and not self._open:
-            waiting, self._behind = self._behind, deque()
-            self._tell(self._open_at, "the results of this turn came behind what was said next and were moved to it")
-            while waiting:
-                self._take(waiting.popleft())
-                if self._behind:
-                    self._behind.extend(waiting)
-                    return
+        if not self._behind or self._open:
+            return
+        self._tell(self._open_at, "the results of this turn came behind what was said next and were moved to it")
+        while self._behind and not (self._behind[0].message.role == "assistant" and self._waits(self._behind[0])):
+            entry = self._behind.popleft()
+            self._at = entry.at or self._at
+            self._go_on(entry)
 
     def _finish(self, call_id: str, entry: Entry) -> None:
         message = entry.message

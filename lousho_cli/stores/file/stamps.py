@@ -55,6 +55,9 @@ def _names(here: int, newest: int | None) -> tuple[list[str], int]:
     if newest is None:
         return os.listdir(here), 0
     with os.scandir(here) as entries:
-        numbered = [(entry.inode(), entry.name) for entry in entries]
-    chosen = numbered if len(numbered) <= newest else nlargest(newest, numbered)
-    return [name for _, name in chosen], len(numbered) - len(chosen)
+        found = list(entries)
+    if len(found) <= newest:
+        return [entry.name for entry in found], 0
+    numbers = [entry.inode() for entry in found]
+    least = nlargest(newest, numbers)[-1]  # numbers alone: ten thousand pairs would take longer than reading the folder
+    return [entry.name for entry, number in zip(found, numbers, strict=True) if number >= least], len(found) - newest
