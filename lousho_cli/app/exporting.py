@@ -17,12 +17,11 @@ from lousho_cli.app.showing import Point, read_point
 from lousho_cli.core.checkpoints import state_of_checkpoint
 from lousho_cli.core.fold import fold
 from lousho_cli.core.versions import damaged_records
-from lousho_cli.domain.plain import plain
 from lousho_cli.domain.records import Base, Batch
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.interchange.session_lines import Header, session_lines
 from lousho_cli.interchange.writing.redacting import Redact, redacted_batches
-from lousho_cli.interchange.writing.subject import Subject, subject_of
+from lousho_cli.interchange.writing.subject import ORIGIN, Subject, subject_of
 from lousho_cli.ports.log_store import LogRead
 from lousho_cli.ports.sessions import Sessions
 
@@ -134,15 +133,22 @@ def _up_to(point: Point, batches: Sequence[Batch]) -> tuple[Batch, ...]:
         return kept
     checkpoint = point.checkpoint
     assert checkpoint is not None  # a mark has one
-    return (Batch(1, 1, mark.at, (Base(state_of_checkpoint(checkpoint, None)),)),)
+    session = point.loaded.session
+    state = msgspec.structs.replace(
+        state_of_checkpoint(checkpoint, None),
+        agent=session.agent or checkpoint.agent_id,
+        parent=session.parent,
+        created_at=session.created_at,
+        settings={name: value for name, value in session.settings.items() if name == ORIGIN},
+    )
+    return (Batch(1, 1, mark.at, (Base(state),)),)
 
 
 def _atif(subject: Subject) -> tuple[bytes, tuple[str, ...]]:
     from lousho_cli import __version__
     from lousho_cli.interchange.writing.atif import trajectory
 
-    whole = plain(trajectory(subject, __version__))[0]  # numbers in it may be longer than most writers of JSON take
-    return json.dumps(whole, ensure_ascii=False, indent=2).encode() + b"\n", ()
+    return json.dumps(trajectory(subject, __version__), ensure_ascii=False, indent=2).encode() + b"\n", ()
 
 
 def _markdown(subject: Subject) -> tuple[bytes, tuple[str, ...]]:

@@ -121,18 +121,22 @@ class _Transcripts:
                 for call in entries[-1]["calls"]:
                     self._lead_to(call, started)
             held.append(len(entries) - 1)
+        entries += [_entry(Said(Message("tool", ""))) | {"subagent": self._place(found)} for found in started.rest()]
         return entries, _with_notes(one.session, held)
 
     def _lead_to(self, call: dict[str, Any], started: Started) -> None:
         found = started.take(call["id"], call["name"])
-        if found is None:
-            return
+        if found is not None:
+            call["subagent"] = self._place(found)
+
+    def _place(self, found: Transcript) -> int:
+        """The place of a sub-agent, which is told of there with all in it."""
         session = found.session
         place = len(self.subagents)
         told: dict[str, Any] = {"path": found.path, "status": session.status, "outcome": session.outcome, "error": session.error}
         self.subagents.append(told)
         told |= {"said": self.entries(found)[0], "tokens": session.usage.tokens_with_delegated, "steps": session.step}
-        call["subagent"] = place
+        return place
 
 
 def _with_notes(session: Session, held: list[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import suppress
@@ -27,6 +28,8 @@ def check_report(name: str, flag: str) -> None:
 def write_report(name: str, data: bytes, flag: str, hint: str = "Check the folder, its permissions and the free space.") -> None:
     """Writes a file, and the folders above it; one that is there is replaced, and stands as it was where that fails.
 
+    A pipe or a device is written to, and never replaced.
+
     Args:
         flag: the option that named it.
         hint: what to do where it fails.
@@ -36,14 +39,25 @@ def write_report(name: str, data: bytes, flag: str, hint: str = "Check the folde
         StorageError: it can not be written.
     """
     check_report(name, flag)
-    target = Path(os.path.realpath(current_folder() / Path(name).expanduser()))
+    asked = current_folder() / os.path.expanduser(name)
+    try:
+        if asked.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if asked.exists() and not asked.is_file():
+            asked.write_bytes(data)
+        else:
+            _replace(Path(os.path.realpath(asked)), data)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"{name} can not be written: {reason}", code="LOUSHO_SYSTEM_ERROR", hint=hint) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
     aside = target.with_name(f".{target.name:.100}.{secrets.token_hex(6)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         aside.write_bytes(data)
         os.replace(aside, target)
-    except (OSError, ValueError) as error:
-        with suppress(OSError, ValueError):
+    finally:
+        with suppress(OSError):
             aside.unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or error
-        raise StorageError(f"{name} can not be written: {reason}", code="LOUSHO_SYSTEM_ERROR", hint=hint) from error

@@ -18,6 +18,8 @@ import msgspec
 
 Kind = Literal["evals", "diff", "session"]
 
+_encoder = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
 _STYLES = ("base.css", "parts.css")
 _OWN_STYLES: dict[Kind, tuple[str, ...]] = {"session": ("session.css",)}
 _SCRIPTS = ("dom.js", "filters.js", "plots.js", "trajectories.js")
@@ -57,7 +59,11 @@ def page(kind: Kind, title: str, data: Any) -> str:
 
 def embedded(data: Any) -> str:
     """JSON that can stand in a script element: nothing in it ends the element, begins a comment, or is not ASCII."""
-    text = json.dumps(msgspec.to_builtins(data), ensure_ascii=True, separators=(",", ":"))
+    plain = msgspec.to_builtins(data)
+    try:
+        text = _encoder.encode(plain)
+    except ValueError:  # a number in it that JSON does not know, which is not known then
+        text = _encoder.encode(msgspec.json.decode(msgspec.json.encode(plain)))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from atif.trajectory import Trajectory
 from eventful_session import HOSTILE, PIXEL, at, calls, eventful, unanswered
@@ -20,6 +21,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import decode_line
 from lousho_cli.domain.cut_answers import continuation
 from lousho_cli.domain.messages import Message, user
+from lousho_cli.interchange.reading.atif import read as read_trajectory
 from lousho_cli.interchange.session_lines import Header, header_of, session_lines
 from lousho_cli.interchange.writing.atif import trajectory
 from lousho_cli.interchange.writing.markdown import code, fenced, markdown
@@ -36,6 +38,7 @@ def test_json_lines_are_a_header_and_the_log_batch_by_batch() -> None:
     assert fold(batch for batch in read if batch is not None) == fold(batches)
     assert header_of(rest[0]) is None
     assert header_of(b"\xff{") is None
+    assert header_of(b'{"type":"lousho.export","session":"s","x":' + b"[" * 3000 + b"]" * 3000 + b"}") is None
 
 
 # ATIF
@@ -79,6 +82,28 @@ def test_a_trajectory_holds_its_sub_agents_and_theirs() -> None:
     assert scout.subagent_trajectories is not None
     [digger] = scout.subagent_trajectories
     assert (digger.trajectory_id, digger.agent.name, digger.steps[-1].message) == ("one/deep", "digger", "The stock is low.")
+
+
+def test_a_sub_agent_whose_call_is_gone_is_in_every_form_that_holds_them() -> None:
+    subject = subject_of("shop-1", (*eventful(), r.Batch(14, 1, "2026-01-02T04:00:00.000Z", (r.Splice(1, (user("Anew."),)),))))
+    whole = read(subject)
+    assert [step.message for step in whole.steps[1:]] == ["Anew."]
+    assert [one.agent.name for one in whole.subagent_trajectories or ()] == ["scout"]
+    assert "Sub-agent `scout`" in "".join(markdown(subject))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [('{"a":1,"a":2}', {}), ('{"a":' * 150 + "1" + "}" * 150, None), ('{"n":1e400,"m":1}', {"n": "Infinity", "m": 1}), ("[1]", {})],
+)
+def test_arguments_that_a_trajectory_can_not_hold_stand_in_it_as_text(arguments: str, kept: Any) -> None:
+    subject = subject_of("s", at([[r.Created("a"), r.RunStarted("i")], [r.Turn(calls(("c", "f", arguments)))]]))
+    [step] = read(subject).steps
+    assert step.tool_calls is not None
+    assert step.tool_calls[0].extra == {"arguments_text": arguments}
+    assert kept in (None, step.tool_calls[0].arguments)
+    [again] = read_trajectory(json.loads(json.dumps(trajectory(subject, "1"))), "s")
+    assert [call.arguments for entry in again.entries() for call in entry.message.tool_calls] == [arguments]
 
 
 def test_a_fork_says_what_it_copied_and_what_it_was_forked_from() -> None:
@@ -218,3 +243,20 @@ def test_markdown_tells_who_said_what_and_what_it_cost() -> None:
     assert '```json\n{\n  "item": "lamp",\n  "n": 12345678901234567890\n}\n```' in text
     assert fenced("a ```` b").startswith("`````text\n")
     assert (code("a`b"), code("`"), code("a\n|b"), code("")) == ("``a`b``", "`` ` ``", "`a \\|b`", "` `")
+
+
+def test_a_time_that_is_none_gets_out_of_no_form() -> None:
+    batches = tuple(msgspec.structs.replace(batch, at="<img src=x>\n# Free") for batch in eventful())
+    subject = subject_of("s", batches)
+    tokens = MarkdownIt("commonmark").enable("table").parse("".join(markdown(subject)))
+    assert {child.type for token in tokens for child in token.children or ()} <= {"text", "code_inline", "softbreak"}
+    assert [token.tag for token in tokens if token.type == "heading_open"].count("h1") == 1
+    assert {step.timestamp for step in read(subject).steps} == {None}
+
+
+def test_a_result_nested_deep_makes_no_text_many_times_as_long() -> None:
+    deep = "[" * 300 + "1," * 1000 + "1" + "]" * 300
+    asks = [r.Turn(calls(("c", "f", "{}"))), r.ToolFinished("c", deep)]
+    text = "".join(markdown(subject_of("s", at([[r.Created("a"), r.RunStarted("i")], asks]))))
+    assert deep in text
+    assert len(text) < 2 * len(deep)

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from eventful_session import at, eventful
+from eventful_session import at, calls, eventful
 
 from lousho_cli.app.exporting_messages import anthropic_messages, openai_messages
 from lousho_cli.app.redacting import taking_out
 from lousho_cli.core.fold import fold
+from lousho_cli.core.states import state_from
 from lousho_cli.domain import records as r
-from lousho_cli.domain.codec import encode_line
+from lousho_cli.domain.codec import decode_record, encode_line
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Native, Reasoning, ToolCall
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.interchange.writing.atif import trajectory
@@ -106,3 +107,51 @@ def test_a_pattern_that_is_none_is_named(pattern: str, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why) as raised:
         taking_out([pattern])
     assert repr(pattern) in str(raised.value)
+
+
+def test_the_open_calls_that_a_fork_carries_are_looked_into() -> None:
+    before = fold(at([[r.Created("shop"), r.RunStarted("in-1")], [r.Turn(calls(("a", "slow", json.dumps({"key": KEY})))), r.Mark(1)]]))
+    batches = at([[r.Forked("shop", 2, 1, state_from(before))]])
+    assert encode_line(batches[0]).decode().count(KEY) == 2
+    [clean] = redacted(batches)
+    assert KEY not in encode_line(clean).decode()
+    turn = fold([clean]).turn
+    assert turn is not None
+    assert [(call.id, call.name, json.loads(call.arguments)) for call in turn.calls] == [("a", "slow", {"key": "[REDACTED]"})]
+
+
+@pytest.mark.parametrize("kind", ["application/toml", "TEXT/X-INI", "application/octet-stream"])
+def test_a_file_that_is_text_is_looked_into_whatever_it_is_said_to_be(kind: str) -> None:
+    files = tuple(FilePart(base64.b64encode(data).decode(), kind) for data in (f"key = {KEY}".encode(), b"\xff\x00" + KEY.encode()))
+    [batch] = redacted(at([[r.InputReceived("i", (Message("user", files),))]]))
+    [record] = batch.records
+    assert isinstance(record, r.InputReceived)
+    clean, binary = record.messages[0].content
+    assert isinstance(clean, FilePart)
+    assert base64.b64decode(clean.data) == b"key = [REDACTED]"
+    assert binary == files[1]
+
+
+@pytest.mark.parametrize("beside", ["[" * 700 + "]" * 700, "1e999"])
+def test_a_record_of_others_that_can_not_be_taken_apart_keeps_no_secret(beside: str) -> None:
+    def record(said: str) -> Any:
+        return decode_record(f'{{"type":"shop.audit","note":"{said}","beside":{beside}}}'.encode())
+
+    told, untold = record(KEY), record("nothing")
+    clean, same = redacted(at([[told, untold]]))[0].records
+    assert KEY.encode() not in encode_line(at([[clean]])[0])
+    assert same == untold
+
+
+def test_data_nested_too_deep_to_be_gone_through_keeps_no_secret() -> None:
+    deep: Any = [KEY]
+    for _ in range(700):
+        deep = [deep]
+    [batch] = redacted(at([[r.BusinessState(deep), r.BusinessState(deep[0][0])]]))
+    assert KEY not in encode_line(batch).decode()
+    assert "[REDACTED]" in encode_line(batch).decode()
+
+
+def test_two_keys_of_which_the_same_is_left_keep_their_values() -> None:
+    [batch] = redacted(at([[r.BusinessState({KEY: 1, f"{KEY}q": 2, "b": 3})]]))
+    assert batch.records == (r.BusinessState({"[REDACTED]": 1, "[REDACTED]*1": 2, "b": 3}),)

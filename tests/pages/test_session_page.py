@@ -60,6 +60,18 @@ async def test_a_sub_agent_opens_in_the_call_that_started_it_and_so_does_its_own
     assert await outer.locator("details.inner .entry.assistant .prose").all_inner_texts() == ["The stock is low."]
 
 
+async def test_a_sub_agent_whose_call_is_gone_is_there_and_numbers_without_end_are_not_known(look: Any) -> None:
+    dear = [r.Turn(Message("assistant", "Dear."), "stop", "big", CallUsage(1, 1, cost_usd=1e308)) for _ in range(2)]
+    begun = [r.Created("shop"), r.RunStarted("i")]
+    gone = [*([*batch.records] for batch in eventful()), [r.Splice(1, (user("Anew."),))]]
+    seen = await look(await page_of(await store_of(shop=at(gone)), "shop"))
+    assert await seen.texts(".talk > .entry > .who > b") == ["User", "Of a call that is gone"]
+    await seen.page.locator("details.inner > summary").click()
+    assert "Sub-agent digger" in (await seen.texts("details.inner"))[0]
+    seen = await look(await page_of(await store_of(dear=at([begun, dear])), "dear"))
+    assert "cost not known" in (await seen.texts(".facts"))[0]
+
+
 async def test_the_ring_leads_to_what_was_said_and_follows_the_reader(look: Any) -> None:
     seen = await look(await page_of(await store_of(shop=eventful()), "shop"), height=400)
     assert await seen.texts(".mark b") == ["@1/1.1", "@1/1.2", "@1/2.1", "@1/2.2", "@1/3.1", "@2/1.1"]

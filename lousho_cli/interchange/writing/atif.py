@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
+from math import isfinite
 from typing import Any
 
 import msgspec
 
 from lousho_cli.domain.cut_answers import is_cut_off
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Part, TextPart, ToolCall
+from lousho_cli.domain.plain import plain
 from lousho_cli.domain.usage import RunUsage
 from lousho_cli.interchange.writing.subject import Said, Started, Subject, Taken, Transcript
 
@@ -38,7 +41,7 @@ def trajectory(subject: Subject, version: str) -> dict[str, Any]:
         "business_state": session.business_state,
         "redacted": subject.redacted or None,
     }
-    return {**root, "extra": {"lousho": _known(told)}}
+    return {**root, "extra": {"lousho": plain(_known(told))[0]}}
 
 
 def _trajectory(subject: Subject, one: Transcript, version: str, names: dict[tuple[str, ...], int]) -> dict[str, Any]:
@@ -77,8 +80,14 @@ class _Inner:
     def of(self, call_id: str, tool: str | None) -> str | None:
         """The id of the trajectory of what a call has started; None where it started none."""
         found = self._started.take(call_id, tool)
-        if found is None:
-            return None
+        return None if found is None else self._make(found)
+
+    def rest(self) -> None:
+        """Those whose call is not in the transcript any more: they are there, and nothing leads to them."""
+        for found in self._started.rest():
+            self._make(found)
+
+    def _make(self, found: Transcript) -> str:
         number = self._names[found.calls] = self._names.get(found.calls, 0) + 1  # an id of a call may be used again
         name = "/".join(found.calls) + (f"#{number}" if number > 1 else "")
         self.made.append({"trajectory_id": name, **_trajectory(self._subject, found, self._version, self._names)})
@@ -103,6 +112,7 @@ def _steps(one: Transcript, inner: _Inner) -> list[dict[str, Any]]:
         if (name := inner.of(call_id, tool)) is not None:
             result = {"source_call_id": call_id, "subagent_trajectory_ref": [{"trajectory_id": name}]}
             step.setdefault("observation", {"results": []})["results"].append(result)
+    inner.rest()
     return steps
 
 
@@ -111,7 +121,7 @@ def _step(said: Said, number: int) -> dict[str, Any]:
     sources = {"assistant": "agent", "user": "user"}
     step: dict[str, Any] = {
         "step_id": number,
-        "timestamp": said.at or None,
+        "timestamp": _time(said.at),
         "source": sources.get(message.role, "system"),
         "message": _content(message),
         "is_copied_context": True if said.copied else None,
@@ -125,15 +135,31 @@ def _step(said: Said, number: int) -> dict[str, Any]:
     return _known(step)
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _time(at: str | None) -> str | None:
+    """A time, where it is one."""
     try:
-        arguments = json.loads(call.arguments or "{}", strict=False)
+        datetime.fromisoformat(at or "")
+    except ValueError:
+        return None
+    return at
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    """A call. Where its arguments are no object that can be written as it is, their text stands beside what can."""
+    try:
+        arguments = json.loads(call.arguments or "{}", strict=False, object_pairs_hook=_object)
     except (ValueError, RecursionError):
         arguments = None
-    known = {"tool_call_id": call.id, "function_name": call.name}
-    if isinstance(arguments, dict):
-        return {**known, "arguments": arguments}
-    return {**known, "arguments": {}, "extra": {"arguments_text": call.arguments}}
+    clean, altered = plain(arguments) if isinstance(arguments, dict) else ({}, True)
+    made = {"tool_call_id": call.id, "function_name": call.name, "arguments": clean}
+    return made | ({"extra": {"arguments_text": call.arguments}} if altered else {})
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key that stands twice would lose a value")
+    return made
 
 
 def _result(said: Said, inner: str | None) -> dict[str, Any]:
@@ -192,10 +218,14 @@ def _metrics(taken: Taken) -> dict[str, Any]:
             "prompt_tokens": usage.input_tokens,
             "completion_tokens": usage.output_tokens,
             "cached_tokens": usage.cached_input_tokens,
-            "cost_usd": usage.cost_usd,
+            "cost_usd": _finite(usage.cost_usd),
             "extra": _known(extra),
         }
     )
+
+
+def _finite(cost: float | None) -> float | None:
+    return cost if cost is not None and isfinite(cost) else None
 
 
 def _metrics_of_all(usage: RunUsage, steps: int) -> dict[str, Any]:
@@ -205,7 +235,7 @@ def _metrics_of_all(usage: RunUsage, steps: int) -> dict[str, Any]:
             "total_prompt_tokens": usage.input_tokens if known else None,
             "total_completion_tokens": usage.output_tokens if known else None,
             "total_cached_tokens": usage.cached_input_tokens if known else None,
-            "total_cost_usd": usage.cost_usd if known else None,
+            "total_cost_usd": _finite(usage.cost_usd) if known else None,
             "total_steps": steps,
         }
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,10 @@ from lousho_cli.interchange.writing.atif import said_of
 from lousho_cli.interchange.writing.subject import Said, Started, Subject, Taken, Transcript
 
 _TICKS = re.compile("`+")
+_DEEPEST = 40
+"""JSON nested deeper stays as it is: spread over lines it would be mostly the room in front of them, and many times as long."""
+
+_TIME = re.compile("[0-9TZ:.+-]+")
 _WHO = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Result"}
 
 
@@ -37,6 +42,11 @@ def code(text: str) -> str:
     return f"{ticks}{room}{text}{room}{ticks}"
 
 
+def _time(at: str) -> str:
+    """A time as it is; what is none may be anything, as a log of others says what it likes."""
+    return at if not at or _TIME.fullmatch(at) else code(at)
+
+
 def _longest(text: str) -> int:
     return max(map(len, _TICKS.findall(text)), default=0)
 
@@ -51,7 +61,7 @@ def _head(subject: Subject) -> Iterator[str]:
         facts.append(("Started by" if session.parent.beside else "Forked from", f"{code(session.parent.session)}{at}"))
     if (origin := subject.origin) is not None:
         facts.append(("Imported from", f"{code(origin.kind)}, {code(origin.file)}"))
-    facts += [("Begun", session.created_at), ("Last change", session.updated_at), ("Steps", str(len(subject.steps)))]
+    facts += [("Begun", _time(session.created_at)), ("Last change", _time(session.updated_at)), ("Steps", str(len(subject.steps)))]
     used = session.earlier.joined(session.usage).with_delegated
     if used.model_calls:
         facts.append(("Tokens", _tokens(used)))
@@ -105,7 +115,7 @@ def _said(said: Said, level: int) -> Iterator[str]:
         name = f"{'Error' if message.is_error else 'Result'} of {code(message.tool_name or message.tool_call_id or '')}"
     beside = [f"run {said.step.run}, step {said.step.usage.step}"] if said.step else []
     beside += ["cut off"] if is_cut_off(message) else []
-    beside += [said.at] if said.at else []
+    beside += [_time(said.at)] if said.at else []
     yield f"\n{'#' * min(level, 6)} {name}{': ' if beside else ''}{', '.join(beside)}\n\n"
     for block in message.reasoning:
         if block.text:
@@ -129,7 +139,13 @@ def _json(text: str) -> str:
     if not text.lstrip().startswith(("{", "[")):
         return fenced(text)
     try:
-        msgspec.json.decode(text)
+        if _deeper(msgspec.json.decode(text), _DEEPEST):
+            return fenced(text, "json")
         return fenced(msgspec.json.format(text, indent=2), "json")
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return fenced(text)
+
+
+def _deeper(value: Any, than: int) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return than == 0 or any(_deeper(item, than - 1) for item in items if isinstance(item, dict | list))

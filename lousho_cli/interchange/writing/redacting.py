@@ -69,8 +69,6 @@ KEPT = frozenset(
 )
 """The fields of records that hold a session together."""
 
-_TEXTS = ("text/", "application/json", "application/xml", "application/yaml")
-
 
 def redacted_batches(batches: Iterable[r.Batch], redact: Redact) -> Iterator[r.Batch]:
     """The same batches without secrets.
@@ -109,8 +107,17 @@ def _struct(value: msgspec.Struct, redact: Redact) -> Any:
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, bool], ...]:
     """The fields of a kind of value that may hold a text, each with whether it is free: data of a shape that is the caller's own."""
     hints = get_type_hints(kind)
-    names = [name for name in kind.__struct_fields__ if name not in KEPT and get_origin(hints[name]) is not Literal]
+    names = [name for name in kind.__struct_fields__ if _may_tell(name, hints[name])]
     return tuple((name, _is_free(hints[name])) for name in names)
+
+
+def _may_tell(name: str, hint: Any) -> bool:
+    """Whether a field is looked into. One that is kept is a word, or some; where values of ours have its name, they may tell more."""
+    return get_origin(hint) is not Literal and (name not in KEPT or _is_ours(hint))
+
+
+def _is_ours(hint: Any) -> bool:
+    return (isinstance(hint, type) and issubclass(hint, msgspec.Struct)) or any(map(_is_ours, get_args(hint)))
 
 
 def _is_free(hint: Any) -> bool:
@@ -118,12 +125,30 @@ def _is_free(hint: Any) -> bool:
 
 
 def _free(value: Any, redact: Redact) -> Any:
-    """Data of any shape, its keys included."""
+    """Data of any shape, its keys included. Where it is nested too deep to be gone through, its JSON text is."""
+    try:
+        return _each(value, redact)
+    except RecursionError:
+        text = msgspec.json.encode(value).decode()
+        clean = redact(text)
+    try:
+        return value if clean == text else msgspec.json.decode(clean)
+    except msgspec.DecodeError:
+        return clean
+
+
+def _each(value: Any, redact: Redact) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {redact(key): _free(item, redact) for key, item in value.items()}
-    return [_free(item, redact) for item in value] if isinstance(value, tuple | list) else value
+        clean: dict[str, Any] = {}
+        for key, item in value.items():
+            name = redact(key)
+            while name in clean:  # what is left of two keys may be the same
+                name = f"{name}*{len(clean)}"
+            clean[name] = _each(item, redact)
+        return clean
+    return [_each(item, redact) for item in value] if isinstance(value, tuple | list) else value
 
 
 def _message(message: Message, redact: Redact) -> Message:
@@ -142,25 +167,27 @@ def _image(part: ImagePart, redact: Redact) -> ImagePart:
 
 
 def _file(part: FilePart, redact: Redact) -> FilePart:
+    """A file that is text, whatever kind it is said to be, is looked into."""
     name = None if part.filename is None else redact(part.filename)
-    data = part.data
-    if part.mime_type.startswith(_TEXTS):
-        try:
-            text = base64.b64decode(data).decode()
-        except (binascii.Error, ValueError):
-            text = ""
-        clean = redact(text)
-        data = data if clean == text else base64.b64encode(clean.encode()).decode()
+    try:
+        text = base64.b64decode(part.data).decode()
+    except (binascii.Error, ValueError):
+        text = ""
+    clean = redact(text)
+    data = part.data if clean == text else base64.b64encode(clean.encode()).decode()
     return replace(part, data=data, filename=name)
 
 
 def _foreign(record: r.Foreign, redact: Redact) -> r.Foreign:
-    """A record of a user's own, or one we can not read: all of it but its type."""
+    """A record of a user's own, or one we can not read: all of it but its type. Where it can not be taken apart, that alone is left."""
     try:
         fields = msgspec.json.decode(record.raw)
-    except msgspec.DecodeError:
-        return record
-    clean = {redact(key): _free(item, redact) for key, item in fields.items() if key != "type"}
+        clean = _each({key: item for key, item in fields.items() if key != "type"}, redact)
+    except (msgspec.DecodeError, RecursionError):
+        text = record.raw.decode("utf-8", "replace")
+        if redact(text) == text:
+            return record
+        clean = {}
     return r.Foreign(record.type, msgspec.json.encode({"type": record.type, **clean}))
 
 

@@ -72,7 +72,7 @@ function entryOf(entry, place) {
     const fold = el("details.system", {}, el("summary", {}, "System: ", el("bdi", {}, entry.text.slice(0, 160))), el("div.prose", {}, block(entry.text)));
     return el("article.entry.system", place === undefined ? {} : { id: anchor(place) }, fold);
   }
-  const name = entry.role === "tool" && entry.of ? ["Result of ", el("bdi", {}, entry.of)] : WHO[entry.role];
+  const name = entry.subagent !== undefined ? "Of a call that is gone" : entry.role === "tool" && entry.of ? ["Result of ", el("bdi", {}, entry.of)] : WHO[entry.role];
   return el(`article.entry.${entry.role}`, place === undefined ? {} : { id: anchor(place) },
     el("div.who", {}, el("b", {}, name),
       step && el("span", {}, `${manyRuns ? `run ${step.run}, ` : ""}step ${step.step}`),
@@ -83,7 +83,8 @@ function entryOf(entry, place) {
       step && el("span.used", {}, used(step))),
     entry.reasoning.length > 0 && el("details.thought", {}, el("summary", {}, "Reasoning"), el("div.prose", {}, entry.reasoning.map((text) => block(text)))),
     entry.text && el("div.prose", {}, block(entry.text)),
-    entry.calls.map(toolCall));
+    entry.calls.map(toolCall),
+    entry.subagent !== undefined && inner(data.subagents[entry.subagent]));
 }
 
 /** The kept checkpoints as a line of dots, oldest first. */
@@ -147,8 +148,9 @@ function usagePlots() {
 
 /** All that can be found by a search in an entry, its sub-agents included, in small letters. */
 function words(entry) {
-  const calls = entry.calls.flatMap((call) => [call.name, call.args, call.result || "", ...(call.subagent === undefined ? [] : data.subagents[call.subagent].said.map(words))]);
-  return [entry.role, entry.text, ...entry.reasoning, ...calls].join("\n").toLowerCase();
+  const within = (one) => (one.subagent === undefined ? [] : data.subagents[one.subagent].said.map(words));
+  const calls = entry.calls.flatMap((call) => [call.name, call.args, call.result || "", ...within(call)]);
+  return [entry.role, entry.text, ...entry.reasoning, ...calls, ...within(entry)].join("\n").toLowerCase();
 }
 
 const manyRuns = new Set(data.steps.map((step) => step.run)).size > 1;
@@ -219,10 +221,10 @@ function sessionPage() {
 function follow(entries) {
   const marks = [...document.querySelectorAll(".mark[data-place]")];
   if (!marks.length) return;
-  const seen = new Set();
+  const seen = new Set(), places = new Map(entries.map((node, place) => [node, place]));
   const watcher = new IntersectionObserver((changes) => {
     for (const change of changes) {
-      const place = entries.indexOf(change.target);
+      const place = places.get(change.target);
       if (change.isIntersecting) seen.add(place);
       else seen.delete(place);
     }
