@@ -28,6 +28,13 @@ class Seen:
         found: list[str] = await self.page.locator(selector).all_inner_texts()
         return found
 
+    async def open(self, summary: Any) -> None:
+        """Clicks what a fold shows of itself, and waits until the page has filled it in: a browser tells of it a moment later."""
+        fold = summary.locator("xpath=..")
+        await fold.evaluate("fold => { fold.told = new Promise((done) => fold.addEventListener('toggle', () => done(), { once: true })); }")
+        await summary.click()
+        await fold.evaluate("fold => fold.told")
+
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def tab() -> AsyncIterator[Seen]:

@@ -84,7 +84,7 @@ async def test_the_filter_box_and_the_results_leave_cases_out(look: Any) -> None
 
 async def test_a_drifted_case_shows_both_sides_with_the_first_difference_in_view(look: Any) -> None:
     seen = await look(run_of(*(case(f"c{n}") for n in range(8)), drifted("moved", before=12)), height=600)
-    await seen.page.locator("details.case").nth(8).locator("summary").click()
+    await seen.open(seen.page.locator("details.case").nth(8).locator("summary"))
     assert await seen.texts("details[open] .sides > *:first-child") == ["committed"]
     assert await seen.texts(".fold") == ["… 11 equal steps"]
     first = seen.page.locator(".row.first")
@@ -121,7 +121,7 @@ async def test_what_a_model_or_a_tool_said_stands_there_as_text(look: Any) -> No
     bad = case(HOSTILE, "failed", made, error=HOSTILE, hint=HOSTILE, tags=(HOSTILE,), file=HOSTILE, reply=HOSTILE,
                assertions=(Assertion(name=HOSTILE, passed=False, score=0, detail=HOSTILE),))  # fmt: skip
     seen = await look(run_of(bad))
-    await seen.page.locator("summary").click()
+    await seen.open(seen.page.locator("summary"))
     assert await seen.page.evaluate("window.owned") is None
     assert await seen.page.locator("img, b >> text=bold, iframe, svg script").count() == 0
     assert await seen.page.locator("script").count() == 2

@@ -54,9 +54,9 @@ async def test_a_sub_agent_opens_in_the_call_that_started_it_and_so_does_its_own
     seen = await look(await page_of(await store_of(shop=eventful()), "shop"))
     outer = seen.page.locator("#said-4 > .call > details.inner")
     assert "Sub-agent scout · 2 steps · 142 tokens · completed" in await outer.inner_text()
-    await outer.locator("> summary").click()
+    await seen.open(outer.locator("> summary"))
     assert await outer.locator("> .entries > .entry > .who > b").all_inner_texts() == ["User", "Assistant", "Assistant"]
-    await outer.locator("details.inner > summary").click()
+    await seen.open(outer.locator("details.inner > summary"))
     assert await outer.locator("details.inner .entry.assistant .prose").all_inner_texts() == ["The stock is low."]
 
 
@@ -66,7 +66,7 @@ async def test_a_sub_agent_whose_call_is_gone_is_there_and_numbers_without_end_a
     gone = [*([*batch.records] for batch in eventful()), [r.Splice(1, (user("Anew."),))]]
     seen = await look(await page_of(await store_of(shop=at(gone)), "shop"))
     assert await seen.texts(".talk > .entry > .who > b") == ["User", "Of a call that is gone"]
-    await seen.page.locator("details.inner > summary").click()
+    await seen.open(seen.page.locator("details.inner > summary"))
     assert "Sub-agent digger" in (await seen.texts("details.inner"))[0]
     seen = await look(await page_of(await store_of(dear=at([begun, dear])), "dear"))
     assert "cost not known" in (await seen.texts(".facts"))[0]
