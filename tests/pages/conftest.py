@@ -30,10 +30,10 @@ class Seen:
 
     async def open(self, summary: Any) -> None:
         """Clicks what a fold shows of itself, and waits until the page has filled it in: a browser tells of it a moment later."""
-        fold = summary.locator("xpath=..")
-        await fold.evaluate("fold => { fold.told = new Promise((done) => fold.addEventListener('toggle', () => done(), { once: true })); }")
-        await summary.click()
-        await fold.evaluate("fold => fold.told")
+        one = await summary.element_handle()  # what it fills in may hold others of its kind
+        await one.evaluate("one => { one.told = new Promise((done) => one.parentNode.addEventListener('toggle', done, { once: true })); }")
+        await one.click()
+        await one.evaluate("one => one.told.then(() => true)")
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
