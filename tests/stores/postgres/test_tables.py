@@ -27,6 +27,8 @@ from lousho_cli.stores.postgres.store import PostgresStore
 MakeBatch = Callable[..., r.Batch]
 Open = Callable[..., PostgresStore]
 
+AT = "2026-01-01T00:00:00.000Z"
+
 
 @pytest.fixture
 def new_url() -> str:
@@ -86,16 +88,16 @@ async def test_two_versions_run_beside_each_other(new_url: str, opened: Open, ba
             await call()
 
 
-async def test_case_173_and_175_text_is_kept_to_the_byte(store: PostgresStore) -> None:
+async def test_case_173_text_with_nul_is_kept_to_the_byte(store: PostgresStore) -> None:
+    given = r.Batch(1, 1, AT, (r.ToolFinished("c", "a\0b"), r.ToolFinished("d", "a\\u0000b \\ 'x' %s {s}")))
+    await store.append(await store.claim("trip", "here"), [given])
+    assert (await store.read("trip")).batches == (given,)
+
+
+async def test_case_175_arguments_keep_the_text_of_the_model(store: PostgresStore) -> None:
     call = ToolCall("c", "t", '{"zebra": 1, "alpha": 2, "alpha": 1.0, "e": 1e2}')
-    given = r.Batch(
-        1,
-        1,
-        "2026-01-01T00:00:00.000Z",
-        (r.Turn(Message("assistant", "", (call,))), r.ToolFinished("c", "a\0b"), r.ToolFinished("d", "a\\u0000b \\ 'x' %s {s}")),
-    )
-    claim = await store.claim("trip", "here")
-    await store.append(claim, [given])
+    given = r.Batch(1, 1, AT, (r.Turn(Message("assistant", "", (call,))),))
+    await store.append(await store.claim("trip", "here"), [given])
     assert (await store.read("trip")).batches == (given,)
 
 
