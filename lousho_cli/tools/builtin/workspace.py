@@ -36,6 +36,8 @@ def inside(workspace: Path, path: str) -> Path:
         real = (root / given).resolve()
     except (OSError, RuntimeError) as error:  # a circle of links
         raise OutsideWorkspace(f"{path} can not be followed: {error}") from error
+    if any(place.is_symlink() for place in (real, *real.parents)):  # newer Pythons leave a circle as it is
+        raise OutsideWorkspace(f"{path} can not be followed: a link on the way leads back to itself")
     if real != root and root not in real.parents:
         raise OutsideWorkspace(f"{path} leads out of the working folder through a link")
     if STORE_FOLDER in (part.lower() for part in real.relative_to(root).parts):
