@@ -4,7 +4,7 @@ Three small protocols, implemented by one object:
 
     Log      append, flush, read, watch, snapshots, trim, delete
     Claims   who may append: claim, release, owner
-    Index    lists without reading transcripts, and posts for an owner elsewhere
+    Index    lists without reading transcripts, what is pending, and posts for an owner elsewhere
 
 The promise everything stands on: **a batch counts only if its writer owned the log when it
 landed**. An append by an owner that was replaced raises ``OwnershipLostError`` and no reader
@@ -14,7 +14,7 @@ after power loss.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -128,7 +128,10 @@ class Log(Protocol):
         """
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
-        """Waits until the log may have grown past ``after``, or the time is up; True for the former. May wake early."""
+        """Waits until the log may end elsewhere than at ``after``, as it grew or was deleted, or the time is up; True for the former.
+
+        May wake early.
+        """
 
     async def save_snapshot(self, claim: Claim, state: State) -> None:
         """Caches the fold at ``state.seq``, replacing the one before. A failure is not an error."""
@@ -215,6 +218,29 @@ class Index(Protocol):
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         """Removes posts, because the log has them."""
+
+    async def pending(self, limit: int, now: str, without: Collection[str] = (), strange: Collection[str] = ()) -> tuple[Head, ...]:
+        """The heads of sessions that have work and that nobody drives, for who is going to drive them: no more than ``limit``.
+
+        The tenants and agents have their turns, also from one call to the next on the same object, so that none waits for all
+        the work of another; of each the longest untouched comes first. A background agent is its lead's work. Where several
+        who ask at once can be kept apart, what was given to one is given to no other for a moment; whoever takes nothing of what it
+        was given has lost nothing. Giving is no claim: a session may be driven by another by the time it is claimed.
+
+        Args:
+            now: the time for wakes, UTC, as records have it.
+            without: ids of sessions that the caller does not want now. strange: names of agents whose sessions it does not want.
+
+        Raises:
+            StorageError: the store can not be read.
+        """
+
+    async def wait_for_work(self, timeout_ms: int) -> bool:
+        """Waits until a post or a wake is told of, also one that came since what is pending was last asked for; True for that.
+
+        False when the time is up, or where nobody tells, as soon as looking again would not be too much. It may miss work: ask
+        anyway now and then.
+        """
 
     async def follow(self, log_id: str) -> None:
         """Says that somebody looks on, for the next 10 seconds. Who may not write is not counted; that is no error."""

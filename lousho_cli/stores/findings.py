@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
+
+from lousho_cli.core.versions import damaged_records, newer_version
+from lousho_cli.domain.records import Batch
+from lousho_cli.ports.log_store import Hole
 
 SERIOUS = frozenset({"hole", "version", "unreadable"})
 """Kinds after which a session can not be written to; the others are what an ordinary crash leaves."""
@@ -24,3 +30,11 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def serious(self) -> bool:
         return self.kind in SERIOUS
+
+
+def in_batches(session: str, batches: Sequence[Batch], holes: Iterable[Hole]) -> list[Finding]:
+    """What keeps a log from being written to: damage, records that can not be read, a newer version."""
+    found = [Finding(session, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in holes]
+    found += [Finding(session, "hole", seq, f"record {seq} can not be read: {why}") for seq, why in damaged_records(batches)]
+    newer = newer_version(batches)
+    return [*found, Finding(session, "version", None, newer)] if newer else found

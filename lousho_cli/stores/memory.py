@@ -27,14 +27,14 @@ from lousho_cli.domain.codec import decode_line, decode_state, encode_line, enco
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
-from lousho_cli.domain.times import stamp
+from lousho_cli.domain.times import AT_ONCE, stamp
 from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, FOLLOW_MS, LOOK_EVERY_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.stores.viewed import Viewed
+from lousho_cli.stores.work import Looking, Work
 
 if TYPE_CHECKING:
     import asyncio
-
-    from lousho_cli.stores.views import ApprovalView, CheckpointView
 
 
 class MemoryClaim:
@@ -84,7 +84,7 @@ class _Log:
         return [batch for line in behind if (batch := decode_line(line[:-1])) is not None]
 
 
-class MemoryStore:
+class MemoryStore(Viewed, Looking):
     """Logs in memory; each object is a store of its own.
 
     Args:
@@ -100,6 +100,7 @@ class MemoryStore:
         self._any_id = any_id
         self._logs: dict[str, _Log] = {}
         self._hosts: dict[str, float] = {}
+        self._work = Work()
 
     def _log(self, log_id: str) -> _Log:
         """The log, a new one where there is none."""
@@ -121,22 +122,6 @@ class MemoryStore:
         if log.claim is not claim:
             raise OwnershipLostError(claim.log_id, log.owner.describe() if log.owner else "nobody")
         return log
-
-    # Views
-
-    @property
-    def checkpoints(self) -> CheckpointView:
-        """The seed's checkpoint store over these logs."""
-        from lousho_cli.stores.views import CheckpointView
-
-        return CheckpointView(self)
-
-    @property
-    def approvals(self) -> ApprovalView:
-        """The seed's approval store over these logs."""
-        from lousho_cli.stores.views import ApprovalView
-
-        return ApprovalView(self)
 
     # Log
 
@@ -164,7 +149,7 @@ class MemoryStore:
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
         log = self._log(log_id)
-        return log.last > after or await _woken(log.watchers, timeout_ms)
+        return log.last != after or await _woken(log.watchers, timeout_ms)
 
     async def save_snapshot(self, claim: Claim, state: State) -> None:
         log = self._owned(claim)
@@ -190,6 +175,7 @@ class MemoryStore:
         self._require_free(log_id, log)
         there = bool(log.lines or log.posts)
         log.clear()
+        _wake(log.watchers)
         return there
 
     # Claims
@@ -202,7 +188,7 @@ class MemoryStore:
         try:
             require_known(log_id, batches)
         except LogVersionError:
-            log.wake_at = stamp(datetime.now(UTC))
+            log.wake_at = AT_ONCE
             raise
         require_readable(log_id, batches)
         log.epoch += 1

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from lousho_cli.core.trimming import has_base
-from lousho_cli.core.versions import damaged_records
+from lousho_cli.core.versions import damaged_records, require_known
 from lousho_cli.domain import records as r
 from lousho_cli.domain.times import stamp
+from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import Hole
 
 NOTE_KIND = "repaired"
@@ -22,6 +23,24 @@ def damage_of(batches: Iterable[r.Batch], holes: Sequence[Hole]) -> tuple[list[r
     unreadable = dict(damaged_records(batches))
     damage = sorted([*holes, *(Hole(seq, seq, why) for seq, why in unreadable.items())], key=lambda hole: hole.first)
     return [batch for batch in batches if batch.seq not in unreadable], damage
+
+
+def mendable(session_id: str, where: str, batches: Iterable[r.Batch], holes: Sequence[Hole]) -> tuple[list[r.Batch], list[Hole]] | None:
+    """What ``damage_of`` gives for a log that is to be repaired; None where nothing in it is damaged.
+
+    Args:
+        where: what holds the session, for the error.
+
+    Raises:
+        LogVersionError: a newer version wrote it, which alone knows how to repair it.
+        StorageError: nothing in it is valid.
+    """
+    batches = list(batches)
+    require_known(session_id, batches)
+    kept, damage = damage_of(batches, holes)
+    if damage and not kept:
+        raise StorageError(f"session {session_id} in {where} holds no record that can be read")
+    return (kept, damage) if damage else None
 
 
 def mended(batches: Sequence[r.Batch], damage: Sequence[Hole], epoch: int, host: str, kept: str) -> list[r.Batch]:

@@ -117,6 +117,19 @@ async def test_a_released_claim_can_not_append(store: LogStore, batch: MakeBatch
     assert (await store.read("trip")).head == 1
 
 
+async def test_watch_wakes_for_a_deletion(store: LogStore, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1, claim.epoch), batch(2, claim.epoch)])
+    await store.release(claim)
+    watching = asyncio.create_task(store.watch("trip", 2, 10_000))
+    await asyncio.sleep(0)
+    assert await store.delete("trip")
+    async with asyncio.timeout(10):
+        assert await watching is True
+    async with asyncio.timeout(10):
+        assert await store.watch("trip", 2, 10_000) is True
+
+
 async def test_watch_wakes_for_an_append_and_for_a_post(store: LogStore, batch: MakeBatch) -> None:
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])

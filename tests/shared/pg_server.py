@@ -58,7 +58,7 @@ def _prepare(folder: Path) -> tuple[Path, dict[str, Any]]:
 class Server:
     """A server on loopback, a direct child of this process, which does not outlive the thread that started it."""
 
-    def __init__(self, *options: str, safe: bool = True) -> None:
+    def __init__(self, *options: str, safe: bool = True, standby_of: Server | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lousho-pg-"))
         self.data = self.folder / "data"
         self.port = free_port()
@@ -66,6 +66,8 @@ class Server:
         settings = ("max_connections=200", "shared_buffers=32MB", "log_min_messages=fatal", "autovacuum=off", *options)
         self._options = [f"--{one}" for one in (*settings, *(() if safe else ("fsync=off", "full_page_writes=off")))]
         command = [str(self._programs / "initdb"), "-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "utf8", "--locale=C", "-N"]
+        if standby_of is not None:
+            command = [str(self._programs / "pg_basebackup"), "-d", standby_of.url, "-D", str(self.data), "-R", "-c", "fast", "-N"]
         subprocess.run(command, check=True, capture_output=True, env=self._environ(), cwd=self.folder, **self._as)
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -107,18 +109,34 @@ class Server:
         assert self.process is not None
         import psutil  # comes with the server
 
+        self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
         children = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
         for child in children:
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
         self.process.wait()
+        psutil.wait_procs(children, 30)  # one that lives yet keeps the next server from starting
 
     def stop(self) -> None:
         """Lets it end in good order, without waiting for who is connected."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(30)
+
+    def promote(self) -> None:
+        """Makes a standby one that writes, as ``pg_ctl promote`` does."""
+        assert self.process is not None
+        (self.data / "promote").touch()
+        self.process.send_signal(signal.SIGUSR1)
+
+    def sql(self, statement: str) -> list[Any]:
+        """Asks it, as somebody with its console."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
 
     def remove(self) -> None:
         if self.process is not None and self.process.poll() is None:

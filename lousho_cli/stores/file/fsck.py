@@ -6,13 +6,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from lousho_cli.core.versions import damaged_records, newer_version
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.file import heads, inbox, snapshots
 from lousho_cli.stores.file.layout import HEAD, INBOX, LOG, SNAPSHOT, Layout, id_of
 from lousho_cli.stores.file.reading import LogReader, require_any
 from lousho_cli.stores.file.scan import Scan
-from lousho_cli.stores.findings import Finding
+from lousho_cli.stores.findings import Finding, in_batches
 
 if TYPE_CHECKING:
     from lousho_cli.stores.file.store import FileStore
@@ -54,10 +53,7 @@ def _in_log(session_id: str, scanned: Scan) -> list[Finding]:
         Finding(session_id, "torn" if void.seq is None else "void", void.seq, f"the line at byte {void.offset} is {void.why}")
         for void in scanned.voids
     ]
-    found += [Finding(session_id, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in scanned.holes]
-    found += [Finding(session_id, "hole", seq, f"record {seq} can not be read: {why}") for seq, why in damaged_records(scanned.batches)]
-    newer = newer_version(scanned.batches)
-    return [*found, Finding(session_id, "version", None, newer)] if newer else found
+    return [*found, *in_batches(session_id, scanned.batches, scanned.holes)]
 
 
 def _in_caches(session_id: str, folder: str, reader: LogReader) -> list[Finding]:

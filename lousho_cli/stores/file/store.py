@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
 from lousho_cli.core.lease import check_ttl, renewal_s
@@ -19,6 +18,7 @@ from lousho_cli.core.versions import require_writable
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
+from lousho_cli.domain.times import AT_ONCE
 from lousho_cli.errors import LogVersionError, SessionBusyError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
 from lousho_cli.stores.file import append, claims, deleting, heads, heartbeats, inbox, snapshots, trimming
@@ -27,17 +27,16 @@ from lousho_cli.stores.file.keeper import keeper
 from lousho_cli.stores.file.layout import INBOX, Layout, id_of, storage_error
 from lousho_cli.stores.file.reading import LogReader
 from lousho_cli.stores.file.scan import START, Scan
+from lousho_cli.stores.lease import own
 from lousho_cli.stores.lookout import Lookout
-from lousho_cli.stores.machine import due_now
-
-if TYPE_CHECKING:
-    from lousho_cli.stores.views import ApprovalView, CheckpointView
+from lousho_cli.stores.viewed import Viewed
+from lousho_cli.stores.work import Looking, Work
 
 _POLL_S = 0.02
 _TRIES = 100
 
 
-class FileStore:
+class FileStore(Viewed, Looking):
     """Logs in the folder ``path``, the one that holds ``sessions/``. It is made at the first write.
 
     Args:
@@ -55,27 +54,12 @@ class FileStore:
         self._snapshots: dict[str, State] = {}
         self._inbox_seen: dict[str, int] = {}
         self._lookout = Lookout(self._left)
-
-    # Views
-
-    @property
-    def checkpoints(self) -> CheckpointView:
-        """The seed's checkpoint store over these logs."""
-        from lousho_cli.stores.views import CheckpointView
-
-        return CheckpointView(self)
-
-    @property
-    def approvals(self) -> ApprovalView:
-        """The seed's approval store over these logs."""
-        from lousho_cli.stores.views import ApprovalView
-
-        return ApprovalView(self)
+        self._work = Work()
 
     # Log
 
     async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
-        mine = _own(claim)
+        mine = own(claim, FileClaim)
         mine.require()
         if not batches:
             return
@@ -89,7 +73,7 @@ class FileStore:
         mine.require()
 
     async def flush(self, claim: Claim) -> None:
-        mine = _own(claim)
+        mine = own(claim, FileClaim)
         mine.require()
         await append.make_durable(mine, len(keeper()))
         mine.require()
@@ -108,7 +92,7 @@ class FileStore:
         folder = self.layout.folder(log_id)
         size = self._reader.size(log_id)
         changed = self._inbox_seen.get(log_id, inbox.changed_at(folder))
-        if self._reader.read(log_id, after).head > after:
+        if self._reader.read(log_id, after).head != after:
             return True
         ends = time.monotonic() + timeout_ms / 1000
         while (left := ends - time.monotonic()) > 0:
@@ -122,7 +106,7 @@ class FileStore:
 
     async def save_snapshot(self, claim: Claim, state: State) -> None:
         try:
-            snapshots.save(_own(claim), state)
+            snapshots.save(own(claim, FileClaim), state)
         except OSError:
             return  # a cache: the records are there without it
 
@@ -142,7 +126,7 @@ class FileStore:
         return snapshots.load(self.layout.folder(log_id), lambda place: self._reader.scan(log_id, place))
 
     async def trim(self, claim: Claim, base: Batch) -> None:
-        mine = _own(claim)
+        mine = own(claim, FileClaim)
         mine.require()
         if not mine.begun and base.seq not in (mine.head, mine.head + 1):
             self._catch_up(mine)
@@ -189,7 +173,7 @@ class FileStore:
             require_writable(log_id, found.batches, found.holes)
             self._reader.require_any(log_id, found)
         except BaseException as error:
-            claims.give_back(mine, due_now() if isinstance(error, LogVersionError) else mine.wake_at)
+            claims.give_back(mine, AT_ONCE if isinstance(error, LogVersionError) else mine.wake_at)
             raise
         mine.renew_s = renewal_s(ttl_ms, renew_ms)
         _begin_at(mine, found)
@@ -222,7 +206,7 @@ class FileStore:
             claim.bytes_since_snapshot -= found.ends[0]
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
-        mine = _own(claim)
+        mine = own(claim, FileClaim)
         if mine.released:
             return
         keeper().remove(mine)
@@ -271,7 +255,7 @@ class FileStore:
 
     async def save_head(self, claim: Claim, head: Head) -> None:
         try:
-            heads.save(_own(claim), head)
+            heads.save(own(claim, FileClaim), head)
         except OSError:
             return  # a cache: lists read the log without it
 
@@ -321,12 +305,6 @@ class FileStore:
 
     async def followed(self, log_id: str) -> bool:
         return inbox.followed(self.layout.folder(log_id))
-
-
-def _own(claim: Claim) -> FileClaim:
-    if not isinstance(claim, FileClaim):
-        raise TypeError(f"a claim of another store: {claim!r}")
-    return claim
 
 
 def _begin_at(claim: FileClaim, found: Scan) -> None:

@@ -16,8 +16,11 @@ LEAST_CONNECTIONS = 3
 """One for what is appended, one for the lease, one for all else."""
 
 _MASK = "[secret]"
+_ENCODE = "Such as postgresql://me@db.internal/agents; in a password write % as %25, / as %2F, ? as %3F, @ as %40, or use PGPASSWORD."
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,47}", re.ASCII)
 _OURS = ("schema", "listen", "prepare", "connections")
+_PLACE = re.compile(r"(?:[^@/]*@)?(?:\[[^\[\]@/]*\]|[^\[\]:@/]*)(?::[0-9]*)?(?:/[^@]*)?", re.ASCII)
+_SETTING = re.compile(r"[A-Za-z_]+", re.ASCII)
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -57,6 +60,7 @@ def read_address(url: str) -> Address:
     if scheme.lower() not in ("postgresql", "postgres") or not colon or "\0" in url:
         raise _refused("a PostgreSQL store is named postgresql://USER@HOST/DATABASE")
     said = _read_query(query)
+    _require_plain(rest, said)
     ours = {name: value for name, value in said if name in _OURS}
     theirs = [(name, value) for name, value in said if name not in _OURS]
     schema = ours.get("schema", DEFAULT_SCHEMA)
@@ -73,6 +77,17 @@ def read_address(url: str) -> Address:
         connections=_connections(ours),
         secrets=tuple(dict.fromkeys((*_secrets(rest, theirs), *(_secrets_of(listen) if listen else ())))),
     )
+
+
+def _require_plain(rest: str, query: list[tuple[str, str]]) -> None:
+    """Refuses what a password that is not encoded makes of an address: the driver would take the rest of it for a host, and name it."""
+    user, at, place = rest.rpartition("@")
+    hosts, slash, database = place.partition("/")
+    first, *more = hosts.split(",")
+    if not all(_PLACE.fullmatch(one) for one in (f"{user}{at}{first}{slash}{database}", *more)):
+        raise _refused("the address of the store can not be read", _ENCODE)
+    if not all(_SETTING.fullmatch(name) for name, _ in query):
+        raise _refused("what stands behind the ? of the store's address is no list of NAME=VALUE", _ENCODE)
 
 
 def _shown(rest: str, query: list[tuple[str, str]]) -> str:
@@ -116,7 +131,6 @@ def _secrets(rest: str, query: list[tuple[str, str]]) -> tuple[str, ...]:
     found = {value for name, value in query if name.lower() in ("password", "sslpassword")}
     if at and colon:
         found |= {password, unquote(password)}
-        found |= set(password.split("@"))  # one that was not encoded: the driver takes what stands behind its @ for a host
     return tuple(sorted((one for one in found if one), key=len, reverse=True))
 
 

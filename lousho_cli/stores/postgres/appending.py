@@ -14,29 +14,16 @@ import msgspec
 from lousho_cli.core.trimming import require_base
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.postgres.functions import APPEND_ONE, APPEND_SOME
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.logs import lines_of
 from lousho_cli.stores.postgres.postgres_claim import Line, PostgresClaim
+from lousho_cli.stores.postgres.wire import BINARY, TEXT, bigints, texts
 
-_APPEND = """WITH given (no, owner, epoch, before, after) AS (
-        SELECT * FROM unnest(%b::bigint[], %b::text[], %b::bigint[], %b::bigint[], %b::bigint[])),
-    moved AS (
-        UPDATE {s}.logs AS l SET head = g.after, head_epoch = CASE WHEN g.after > g.before THEN g.epoch ELSE l.head_epoch END,
-            synced = SYNCED, due_ms = CASE WHEN g.after > g.before THEN 0 ELSE l.due_ms END
-        FROM given g WHERE l.no = g.no AND l.owner = g.owner AND l.epoch = g.epoch AND l.head = g.before RETURNING l.no, l.epoch),
-    put AS (
-        INSERT INTO {s}.records (no, seq, epoch, line) SELECT m.no, v.seq, m.epoch, v.line
-        FROM unnest(%b::bigint[], %b::bigint[], %b::text[]) AS v (no, seq, line) JOIN moved m ON m.no = v.no)
-    SELECT no"""
-_DURABLE = _APPEND.replace("SYNCED", "g.after") + " FROM moved"
-_QUICK = _APPEND.replace("SYNCED", "l.synced") + ", set_config('synchronous_commit', 'off', true) FROM moved"
-# One batch for one log: what a session alone sends. It is planned in a third of the time.
-_ONE = """WITH moved AS (
-        UPDATE {s}.logs SET head = %b, head_epoch = epoch, synced = SYNCED, due_ms = 0
-        WHERE no = %b AND owner = %b AND epoch = %b AND head = %b RETURNING no, epoch)
-    INSERT INTO {s}.records (no, seq, epoch, line) SELECT no, %b, epoch, %b FROM moved"""
-_ONE_DURABLE = _ONE.replace("SYNCED", "%b")
-_ONE_QUICK = _ONE.replace("SYNCED", "synced + 0 * %b") + ", (SELECT set_config('synchronous_commit', 'off', true)) AS quick"
+_LOST = "The server lost what it had acknowledged, as a standby that was behind has. Look before you go on: lousho show {}"
+_YES, _NO = b"t", b"f"
+_ONE_FORMS = (TEXT,) * 6
+_SOME_FORMS = (*(BINARY,) * 6, TEXT)
 _STANDING = "SELECT owner, epoch, head FROM {s}.logs WHERE no = %s"
 _STAND = """SELECT count(*) FROM unnest(%b::bigint[], %b::text[]) AS v (seq, line)
     JOIN {s}.records r ON r.no = %s AND r.seq = v.seq AND r.epoch = %s AND r.line = v.line"""
@@ -95,22 +82,21 @@ def _send(hand: Hand, appends: Sequence[Append], *, durable: bool) -> set[int]:
     if not appends:
         return set()
     if len(appends) == 1 and len(appends[0].lines) == 1:
-        claim, before, ((seq, text),) = appends[0].claim, appends[0].before, appends[0].lines
-        one = (seq, seq, *claim.held, before, seq, text)
-        return {claim.held.no} if hand.run(_ONE_DURABLE if durable else _ONE_QUICK, one) else set()
+        one, ((_, text),) = appends[0], appends[0].lines
+        no, token, epoch = one.claim.held
+        single = (b"%d" % no, token.encode(), b"%d" % epoch, b"%d" % one.before, text.encode(), _YES if durable else _NO)
+        return {no} if hand.first(APPEND_ONE, single, _ONE_FORMS) == [_YES] else set()
     held = [append.claim.held for append in appends]
-    lines = [(append.claim.held.no, *line) for append in appends for line in append.lines]
     values = (
-        [one.no for one in held],
-        [one.token for one in held],
-        [one.epoch for one in held],
-        [append.before for append in appends],
-        [append.after for append in appends],
-        [line[0] for line in lines],
-        [line[1] for line in lines],
-        [line[2] for line in lines],
+        bigints([one.no for one in held]),
+        texts([one.token for one in held]),
+        bigints([one.epoch for one in held]),
+        bigints([append.before for append in appends]),
+        bigints([len(append.lines) for append in appends]),
+        texts([text for append in appends for _, text in append.lines]),
+        _YES if durable else _NO,
     )
-    return {row[0] for row in hand.rows(_DURABLE if durable else _QUICK, values)}
+    return {int(no) for no in hand.first(APPEND_SOME, values, _SOME_FORMS)}
 
 
 def _asked_why(hand: Hand, append: Append) -> SDKError | None:
@@ -127,7 +113,8 @@ def _asked_why(hand: Hand, append: Append) -> SDKError | None:
     lost = [line for line in claim.tail if head < line[0] <= append.before]
     if head >= claim.synced and len(lost) == append.before - head:
         return _refused(hand, claim, [*lost, *append.lines], head)
-    return StorageError(f"the log of session {claim.log_id} ends at {head} and not at {append.before}, as its owner knows it")
+    detail = f"the log of session {claim.log_id} ends at {head} and not at {append.before}, as its owner knows it"
+    return StorageError(detail, hint=_LOST.format(claim.log_id) if head < append.before else "")
 
 
 def _refused(hand: Hand, claim: PostgresClaim, lines: list[Line], head: int) -> SDKError | None:
@@ -162,19 +149,3 @@ def trim(hand: Hand, claim: PostgresClaim, base: Batch, head: int) -> None:
     if not rows or rows[0][:2] != (claim.held.token, claim.epoch):
         raise claim.lose()
     raise StorageError(f"the log of session {claim.log_id} does not end at {head}, as its owner knows it")
-
-
-def follow(claim: PostgresClaim, batches: Sequence[Batch]) -> bool:
-    """Whether batches are of the claim's epoch and the next its log gets."""
-    epoch, seq = claim.epoch, claim.head
-    for batch in batches:
-        seq += 1
-        if batch.seq != seq or batch.epoch != epoch:
-            return False
-    return True
-
-
-def not_next(claim: PostgresClaim, batches: Sequence[Batch]) -> StorageError:
-    """The error for batches that do not follow."""
-    given = ", ".join(f"batch {batch.seq} of epoch {batch.epoch}" for batch in batches)
-    return StorageError(f"{given} does not follow the log of session {claim.log_id}, which is at {claim.head} in epoch {claim.epoch}")

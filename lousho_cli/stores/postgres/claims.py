@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -10,10 +11,11 @@ from lousho_cli.domain.times import stamp
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.ports.log_store import Owner
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
-from lousho_cli.stores.postgres.postgres_claim import Held, PostgresClaim
+from lousho_cli.stores.postgres.postgres_claim import PostgresClaim
 from lousho_cli.stores.postgres.presence import Presence
+from lousho_cli.stores.row_claim import Held
 
-_GIVEN = "epoch = l.epoch + 1, owner = %s, grip = %s, host = %s, since = %s, ttl_ms = %s"
+_GIVEN = "epoch = l.epoch + 1, owner = %s, grip = %s, host = %s, since = %s, ttl_ms = %s, offered_ms = 0, waits = false"
 _GIVES = "RETURNING l.no, l.epoch, l.head, l.synced"
 _TAKE_FREE = f"""INSERT INTO {{s}}.logs AS l (id, epoch, owner, grip, host, since, ttl_ms) VALUES (%s, 1, %s, %s, %s, %s, %s)
     ON CONFLICT (id) DO UPDATE SET {_GIVEN} WHERE l.owner IS NULL {_GIVES}"""
@@ -26,7 +28,7 @@ _OWNED = "SELECT 1 FROM {s}.logs WHERE no = %s AND owner = %s AND epoch = %s"
 _FREE = "owner = NULL, grip = NULL, host = NULL, since = NULL, ttl_ms = NULL"
 _GIVE_BACK = f"""WITH freed AS (
         UPDATE {{s}}.logs SET {_FREE}, wake_at = coalesce(%s, CASE WHEN %s THEN wake_at END), due_ms = coalesce(%s, due_ms),
-            synced = greatest(synced, least(%s, head))
+            waits = waits OR %s, synced = greatest(synced, least(%s, head))
         WHERE no = %s AND owner = %s AND epoch = %s RETURNING id, wake_at)
     SELECT CASE WHEN wake_at IS NULL THEN NULL ELSE pg_notify(%s, id)::text END FROM freed"""
 
@@ -101,7 +103,7 @@ def require_owner(hand: Hand, claim: PostgresClaim) -> None:
         raise claim.lose()
 
 
-def lost_among(hand: Hand, claims: list[PostgresClaim]) -> set[PostgresClaim]:
+def lost_among(hand: Hand, claims: Sequence[PostgresClaim]) -> set[PostgresClaim]:
     """Those of some claims whose logs others took."""
     ours = hand.rows(
         "SELECT no, epoch FROM {s}.logs WHERE no = ANY(%s) AND owner = ANY(%s)",
@@ -121,7 +123,7 @@ def give_back(
         due_ms: when somebody should look at it; None leaves that as it is.
         synced: up to which seq it is known to be durable.
     """
-    hand.rows(_GIVE_BACK, (wake_at, keep_wake, due_ms, synced, *held, channel))
+    hand.rows(_GIVE_BACK, (wake_at, keep_wake, due_ms, due_ms is not None, synced, *held, channel))
 
 
 def beat(hand: Hand, host_id: str, ttl_ms: int) -> None:

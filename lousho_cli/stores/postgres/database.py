@@ -1,7 +1,8 @@
 """One server as this process has it open: a pool of connections, the threads that use them, and what is tried again.
 
 An operation may be begun again on another connection when the one it used is lost, so each is written such that doing it
-twice, or finding it done, comes to the same.
+twice, or finding it done, comes to the same. What is found done may have been cut off while the server waited for its standby: so
+whatever is acknowledged writes or locks a row again on a second try, and its commit waits for all before it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,26 @@ T = TypeVar("T")
 Operation = Callable[[Hand], T]
 
 PATIENCE_S = 15.0
-"""How long an operation is tried again while the server is away."""
+"""How long an operation is tried again while the server is away; all together, as one that was away so long is not waited for by each."""
+
+_LEAST_S = 0.5
 
 _FIRST_S, _LONGEST_S = 0.02, 1.0
-_PASSING = ("starting up", "shutting down", "not yet accepting", "too many", "recovery", "connection slots", "closed the connection")
+_PASSING = (
+    "starting up",
+    "shutting down",
+    "not yet accepting",
+    "too many",
+    "recovery",
+    "connection slots",
+    "closed the connection",
+    "terminating connection",
+    "error response during",  # as the driver says it before it knows whom it talks to: why is not told then
+    "is read-only",
+)
 """What a server says that is there, but not yet, or no more for a moment."""
 
+_CANCEL_S = 2.0
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it would say on stderr is said by our errors
 
 
@@ -45,6 +60,7 @@ class Database:
         self._pool: Pool[Connection] | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._version = 0
+        self._away: tuple[float, float] | None = None  # when it was found away first, and last
         self._closed = False
         self.settings: dict[str, Any] = {
             "autocommit": True,
@@ -64,11 +80,19 @@ class Database:
 
     async def read(self, operation: Operation[T], nothing: T) -> T:
         """``run`` for what only reads; ``nothing`` where there are no tables."""
-        return await self.run(partial(_or_nothing, operation, nothing), writes=False)
+        return await self.run(partial(self._or_nothing, operation, nothing), writes=False)
 
     def look(self, operation: Operation[T], nothing: T) -> T:
         """``read``, on this thread."""
-        return self.now(partial(_or_nothing, operation, nothing), writes=False)
+        return self.now(partial(self._or_nothing, operation, nothing), writes=False)
+
+    def _or_nothing(self, operation: Operation[T], nothing: T, hand: Hand) -> T:
+        try:
+            return operation(hand)
+        except NO_STORE:
+            self._version = 0
+            known_version(hand)  # a newer version may have put other tables in their place: that is not nothing
+            return nothing
 
     def now(self, operation: Operation[T], *, writes: bool = True, patience_s: float = PATIENCE_S, limit_s: float | None = None) -> T:
         """Carries an operation out on this thread; again, on another connection, where one was lost.
@@ -81,15 +105,26 @@ class Database:
             StorageError: the server can not be reached, or refused.
             LogVersionError: a newer version made the tables into what this one does not know.
         """
-        ends, pause = time.monotonic() + patience_s, _FIRST_S
+        begun, pause = time.monotonic(), _FIRST_S
+        ends = max(self._away_since(begun) + patience_s, begun + min(patience_s, _LEAST_S))
         while True:
             try:
-                return self._once(operation, writes=writes, within_s=max(ends - time.monotonic(), 0.5), limit_s=limit_s)
+                done = self._once(operation, writes=writes, within_s=max(ends - time.monotonic(), _LEAST_S), limit_s=limit_s)
             except Error as error:
+                if error.sqlstate is None:
+                    now = time.monotonic()
+                    self._away = (self._away_since(now), now)
                 if not may_pass(error) or time.monotonic() + pause > ends:
                     raise storage_error(self.address, error if limit_s else self._reason(error)) from None
+            else:
+                self._away = None
+                return done
             time.sleep(pause * (0.5 + random() / 2))  # noqa: S311 - so that those who wait do not come back together
             pause = min(pause * 2, _LONGEST_S)
+
+    def _away_since(self, now: float) -> float:
+        first, last = self._away or (now, now)
+        return first if now - last < PATIENCE_S else now
 
     def _once(self, operation: Operation[T], *, writes: bool, within_s: float, limit_s: float | None) -> T:
         pool = self._pool or self._open()
@@ -100,16 +135,26 @@ class Database:
             self._prepare(hand, writes=writes)
             return operation(hand)
         except Error as error:
+            if isinstance(error, NO_STORE):
+                self._version = 0  # the tables went: what stands there now is looked at before anything else
             if breaks(error):
-                connection.close()
+                self._give_up(pool, connection)
             raise
         except BaseException:
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.close()
             raise
         finally:
-            with contextlib.suppress(Error):
-                pool.putconn(connection)
+            if not connection.given_up:
+                _put_back(pool, connection)
+
+    def _give_up(self, pool: Pool[Connection], connection: Connection) -> None:
+        """Closes a connection. What the server still does for it is cancelled first: it would go on for nobody, and hold what it holds."""
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
+            connection.close()
+            return
+        connection.given_up = True
+        threading.Thread(target=_cancel, args=(pool, connection), name="lousho-cancel", daemon=True).start()
 
     def _prepare(self, hand: Hand, *, writes: bool) -> None:
         """Sees once that the tables are what this version works with; makes them where something is to be written."""
@@ -118,9 +163,19 @@ class Database:
         version = known_version(hand)
         if version < VERSION and writes:
             with self._opening:
-                migrate(hand)
+                self._migrate(hand, version)
             version = VERSION
         self._version = version
+
+    def _migrate(self, hand: Hand, version: int) -> None:
+        try:
+            migrate(hand)
+        except psycopg.errors.InsufficientPrivilege:
+            there = f"version {version} of the tables" if version else "no tables"
+            detail = (
+                f"{self.address.shown}: there is {there} in the schema {hand.schema}, and this user may not bring it to version {VERSION}"
+            )
+            raise StorageError(detail, hint="Do it once as a user who may: lousho worker --once") from None
 
     def _open(self) -> Pool[Connection]:
         """Opens the pool. The first connection is made here: so a wrong password is told at once, not after trying for long."""
@@ -186,11 +241,16 @@ class Database:
         return kept
 
 
-def _or_nothing(operation: Operation[T], nothing: T, hand: Hand) -> T:
-    try:
-        return operation(hand)
-    except NO_STORE:
-        return nothing
+def _cancel(pool: Pool[Connection], connection: Connection) -> None:
+    with contextlib.suppress(Error):
+        connection.cancel_safe(timeout=_CANCEL_S)
+    connection.close()
+    _put_back(pool, connection)
+
+
+def _put_back(pool: Pool[Connection], connection: Connection) -> None:
+    with contextlib.suppress(Error):
+        pool.putconn(connection)
 
 
 def defaults(url: str) -> dict[str, Any]:
@@ -203,4 +263,5 @@ def defaults(url: str) -> dict[str, Any]:
     ours |= {"keepalives_count": 3, "client_encoding": "utf8", "application_name": "lousho"}
     if "," in f"{said.get('host', '')}{said.get('hostaddr', '')}":
         ours["target_session_attrs"] = "read-write"
+    said.pop("client_encoding", None)  # what is sent is UTF-8, whatever anybody likes better
     return {name: value for name, value in ours.items() if name not in said}

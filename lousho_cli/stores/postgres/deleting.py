@@ -21,26 +21,36 @@ _PART = "DELETE FROM {s}.records WHERE no = %s AND seq IN (SELECT seq FROM {s}.r
 _ALL = 1 << 62
 
 
-def delete(hand: Hand, presence: Presence, log_id: str) -> bool:
-    """Removes a log with all its caches and posts; False when there was none.
+class Deleting:
+    """One deletion of a log. Begun again after a lost connection, it knows by its number what it removed already."""
 
-    Raises:
-        SessionBusyError: somebody drives it.
-    """
-    with hand.transaction():
-        rows = hand.rows(_LOCK, (log_id,))
-        if not rows:
-            return False
-        owner = living_owner(hand, presence, log_id)
-        if owner is not None:
-            raise SessionBusyError(log_id, owner.describe())
-        no, there = rows[0]
-        hand.run(_RENEW, (log_id,))
-        for table in ("posts", "snapshots", "heads"):
-            hand.run(f"DELETE FROM {{s}}.{table} WHERE no = %s", (no,))
-        if there:
-            hand.run("INSERT INTO {s}.trash (no) VALUES (%s) ON CONFLICT DO NOTHING", (no,))
-    return bool(there)
+    def __init__(self, presence: Presence, log_id: str) -> None:
+        self._presence, self._id = presence, log_id
+        self._tried: tuple[int, bool] | None = None
+
+    def __call__(self, hand: Hand) -> bool:
+        """Removes the log with all its caches and posts; False when there was none.
+
+        Raises:
+            SessionBusyError: somebody drives it.
+        """
+        with hand.transaction():
+            rows = hand.rows(_LOCK, (self._id,))
+            if not rows:
+                return False
+            no, there = rows[0]
+            if self._tried is not None and self._tried[0] != no:
+                return self._tried[1]  # what stands there now was begun behind it
+            owner = living_owner(hand, self._presence, self._id)
+            if owner is not None:
+                raise SessionBusyError(self._id, owner.describe())
+            self._tried = (no, bool(there))
+            hand.run(_RENEW, (self._id,))
+            for table in ("posts", "snapshots", "heads"):
+                hand.run(f"DELETE FROM {{s}}.{table} WHERE no = %s", (no,))
+            if there:
+                hand.run("INSERT INTO {s}.trash (no) VALUES (%s) ON CONFLICT DO NOTHING", (no,))
+        return bool(there)
 
 
 def sweep(hand: Hand) -> None:

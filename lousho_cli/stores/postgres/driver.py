@@ -30,9 +30,13 @@ STATEMENT_S = 30.0
 
 
 class Connection(psycopg.Connection[Row]):
-    """A connection on which nothing waits for ever. ``limit_s``: how long its next statements may take."""
+    """A connection on which nothing waits for ever.
+
+    limit_s: how long its next statements may take. given_up: the one it is at is being cancelled.
+    """
 
     limit_s: float | None = None
+    given_up = False
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         return super().wait(gen, interval, (self.limit_s or STATEMENT_S) if timeout is None else timeout)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from lousho_cli.core.session_ids import check_session_id
-from lousho_cli.core.versions import damaged_records, newer_version
 from lousho_cli.errors import StorageError
-from lousho_cli.stores.findings import Finding
-from lousho_cli.stores.postgres import heads, posts, snapshots
+from lousho_cli.stores.findings import Finding, in_batches
+from lousho_cli.stores.postgres import heads, snapshots
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.driver import Row
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.logs import scan
+from lousho_cli.stores.rows import post_in
 
 _NOWHERE = """SELECT count(*), min(no) FROM {s}.records r
     WHERE NOT EXISTS (SELECT 1 FROM {s}.logs l WHERE l.no = r.no) AND NOT EXISTS (SELECT 1 FROM {s}.trash t WHERE t.no = r.no)
@@ -46,11 +46,8 @@ def _session(log_id: str, hand: Hand) -> list[Finding]:
 
 
 def _in_log(hand: Hand, log_id: str) -> list[Finding]:
-    scanned = scan(hand, log_id)
-    found = [Finding(log_id, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in scanned.holes]
-    found += [Finding(log_id, "hole", seq, f"record {seq} can not be read: {why}") for seq, why in damaged_records(scanned.batches)]
-    newer = newer_version(scanned.batches)
-    return [*found, Finding(log_id, "version", None, newer)] if newer else found
+    found = scan(hand, log_id)
+    return in_batches(log_id, found.batches, found.holes)
 
 
 def _in_caches(hand: Hand, log_id: str) -> list[Finding]:
@@ -64,4 +61,4 @@ def _in_caches(hand: Hand, log_id: str) -> list[Finding]:
 
 def _in_posts(hand: Hand, log_id: str) -> list[Finding]:
     rows = hand.rows("SELECT id, post FROM {s}.posts WHERE no = (SELECT no FROM {s}.logs WHERE id = %s)", (log_id,))
-    return [Finding(log_id, "stray", None, f"post {post_id} is none that can be read") for post_id, text in rows if not posts.is_post(text)]
+    return [Finding(log_id, "stray", None, f"post {post_id} is none that can be read") for post_id, text in rows if post_in(text) is None]

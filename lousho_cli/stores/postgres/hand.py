@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
-from lousho_cli.stores.postgres.driver import Connection, Row
+from lousho_cli.stores.postgres.driver import Connection, Row, psycopg
 
 NOW_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 """The clock of leases: the server's."""
@@ -18,13 +18,18 @@ def _in_schema(statement: str, schema: str) -> str:
     return statement.replace("{s}", f'"{schema}"')
 
 
+@lru_cache(maxsize=100)
+def _as_sent(statement: str, schema: str) -> bytes:
+    return _in_schema(statement, schema).encode()
+
+
 class Hand:
     """What an operation works with. ``{s}`` in a statement is the schema."""
 
     def __init__(self, connection: Connection, schema: str) -> None:
         self.connection, self.schema = connection, schema
 
-    def rows(self, statement: str, arguments: Sequence[Any] = ()) -> list[Row]:
+    def rows(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
         """The rows that a statement gives."""
         rows: list[Row] = self._execute(statement, arguments).fetchall()
         return rows
@@ -33,7 +38,22 @@ class Hand:
         """How many rows a statement changed."""
         return int(self._execute(statement, arguments).rowcount)
 
-    def _execute(self, statement: str, arguments: Sequence[Any]) -> Any:
+    def first(self, statement: str, values: Sequence[bytes], forms: Sequence[int]) -> list[bytes]:
+        """The first column of what a statement gives, as the server sends it.
+
+        For what is sent all the time: in a third of the time that ``rows`` takes.
+
+        Args:
+            statement: with ``$1`` and so on. values: as the server takes them. forms: of each, see ``wire``.
+        """
+        link = self.connection.pgconn
+        link.send_query_params(_as_sent(statement, self.schema), values, param_formats=forms)
+        result, *_ = self.connection.wait(psycopg.generators.execute(link))  # a connection that ends may say so more than once
+        if result.status != psycopg.pq.ExecStatus.TUPLES_OK:
+            raise psycopg.errors.error_from_result(result)
+        return [result.get_value(row, 0) for row in range(result.ntuples)]
+
+    def _execute(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any]) -> Any:
         return self.connection.execute(_in_schema(statement, self.schema), arguments or None)
 
     def transaction(self) -> AbstractContextManager[Any]:

@@ -6,7 +6,6 @@ stands behind is read. So a stale head never hides anything.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -15,54 +14,50 @@ import msgspec
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import advance_all, head_of
+from lousho_cli.core.pending import lane_of
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.records import Batch
-from lousho_cli.domain.state import CACHE_SHAPE
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Heads
+from lousho_cli.stores.postgres.functions import REST_OWN
 from lousho_cli.stores.postgres.hand import Hand
-from lousho_cli.stores.postgres.logs import Scan, scan_rows
-from lousho_cli.stores.postgres.postgres_claim import Held
+from lousho_cli.stores.row_claim import Held
+from lousho_cli.stores.row_scan import Scan, scan_rows
+from lousho_cli.stores.rows import checksum, head_in
 
 _HEADS = """SELECT l.id, l.no, l.wake_at, l.base, l.head, h.crc, h.head
     FROM {s}.logs l LEFT JOIN {s}.heads h ON h.no = l.no WHERE l.head > 0"""
 _BEHIND = """SELECT g.no, r.seq, r.line FROM unnest(%b::bigint[], %b::bigint[]) AS g (no, behind)
     CROSS JOIN LATERAL (SELECT seq, line FROM {s}.records WHERE records.no = g.no AND seq > g.behind ORDER BY seq) r"""
-_SAVE = """WITH ours AS (
-        UPDATE {s}.logs SET due_ms = %s WHERE no = %s AND owner = %s AND epoch = %s AND head = %s RETURNING no)
-    INSERT INTO {s}.heads (no, crc, agent, tenant, head) SELECT no, %s, %s, %s, %s FROM ours
-    ON CONFLICT (no) DO UPDATE SET crc = excluded.crc, agent = excluded.agent, tenant = excluded.tenant, head = excluded.head"""
 _PART = 200
 
 Row = tuple[Any, ...]
-
-_decoder = msgspec.json.Decoder(Head)
 
 
 def save(hand: Hand, held: Held, head: Head) -> None:
     """Replaces the head of a log that is still ours and ends where the head says, and notes when somebody should look at it."""
     data = encode_value(head)
-    hand.run(_SAVE, (due_of(head), *held, head.seq, zlib.crc32(data, CACHE_SHAPE), _key(head.agent), _key(head.tenant), data.decode()))
-
-
-def _key(text: str | None) -> str | None:
-    """What tells tenants and agents apart in a column, which takes no NUL."""
-    return None if text is None else text.replace("\0", "\ufffd")
+    rests = (due_of(head), not to_do(head) and head.wake is not None, lane_of(head))
+    hand.rows(REST_OWN, (*held, head.seq, *rests, checksum(data), data.decode()))
 
 
 def due_of(head: Head) -> int | None:
     """When somebody should look at a session that stands as its head says, in ms since 1970; None for not before something comes.
 
-    A background agent is looked after with the session that leads it.
+    A background agent is looked after with the session that leads it, and what is not all imported by nobody.
     """
-    if head.lead is not None:
+    if head.lead is not None or head.importing:
         return None
-    if head.waits_for is None and ((head.run > 0 and head.status == "in-progress" and head.outcome is None) or head.outline.waiting):
+    if to_do(head):
         return ms_of(head.updated_at)  # so that the longest untouched comes first
-    if any(head.agents.values()):
-        return ms_of(head.updated_at)  # its background agents may have to be looked after
     return None if head.wake is None else ms_of(head.wake)
+
+
+def to_do(head: Head) -> bool:
+    """Whether a session has work that waits for no time, or background agents that may have to be looked after."""
+    runs = head.run > 0 and head.status == "in-progress" and head.outcome is None
+    return (head.waits_for is None and (runs or bool(head.outline.waiting))) or any(head.agents.values())
 
 
 def ms_of(at: str) -> int:
@@ -97,15 +92,7 @@ def one(hand: Hand, log_id: str) -> Head | None:
 
 def stored(crc: int | None, text: str | None) -> Head | None:
     """A head as it was cached; None when it is of no use."""
-    if text is None:
-        return None
-    data = text.encode()
-    if zlib.crc32(data, CACHE_SHAPE) != crc:
-        return None
-    try:
-        return _decoder.decode(data)
-    except msgspec.DecodeError:
-        return None
+    return head_in(crc, None if text is None else text.encode())
 
 
 def _current(hand: Hand, rows: Sequence[Row]) -> Heads:
@@ -156,7 +143,7 @@ class _Stale(NamedTuple):
 def _behind(hand: Hand, stale: Sequence[_Stale]) -> dict[int, Scan]:
     """What stands behind the heads of some logs, by the numbers of the logs."""
     rows = hand.rows(_BEHIND, ([one.row[1] for one in stale], [one.behind for one in stale]))
-    lines: dict[int, list[tuple[int, str]]] = {}
+    lines: dict[int, list[tuple[int, bytes]]] = {}
     for no, seq, line in rows:
-        lines.setdefault(no, []).append((seq, line))
+        lines.setdefault(no, []).append((seq, line.encode()))
     return {one.row[1]: scan_rows(lines.get(one.row[1], ()), one.behind) for one in stale}

@@ -31,6 +31,7 @@ LISTENING_S, ALONE_S = 3.0, 0.25
 _SOON_S, _SELDOM_S = 0.03, 0.5
 _MOST_TOLD = 10_000
 _AGAIN_S = 1.0
+_FORGET_S = 60.0
 _ENDS = """SELECT id, head, (SELECT max(n) FROM {s}.posts WHERE posts.no = logs.no) FROM {s}.logs WHERE id = ANY(%s)"""
 
 
@@ -54,6 +55,8 @@ class Lookout:
         self._for_growth: dict[str, list[Growth]] = {}
         self._for_any: list[Future] = []
         self._told: set[str] = set()
+        self._looked: dict[str, float] = {}
+        self._told_of_any = False
         self._listener = Listener(database, channel, ref(self))
         self._thread: threading.Thread | None = None
         self._watched: dict[str, float] = {}
@@ -69,6 +72,7 @@ class Lookout:
 
         future: Future = asyncio.get_running_loop().create_future()
         with self._changed:
+            self._remember(log_id)
             if log_id in self._told:
                 _finish((future,))  # it came since the last look
             waiting = self._for_post.setdefault(log_id, [])
@@ -110,11 +114,13 @@ class Lookout:
                     del self._for_growth[log_id]
 
     async def anything(self, timeout_ms: int) -> bool:
-        """Waits until a post or a wake of any log is told of; False when the time is up."""
+        """Waits until a post or a wake of any log is told of, since ``looked_at_all``; False when the time is up."""
         import asyncio
 
         future: Future = asyncio.get_running_loop().create_future()
         with self._changed:
+            if self._told_of_any:
+                _finish((future,))
             self._for_any.append(future)
             self._begin()
         try:
@@ -125,14 +131,29 @@ class Lookout:
 
     def looked(self, log_id: str) -> None:
         """Whatever was told of a log until now is about to be seen."""
+        self._remember(log_id)
         self._told.discard(log_id)
+
+    def _remember(self, log_id: str) -> None:
+        """Keeps from now on what is told of a log, until nobody asks for it any more."""
+        now = time.monotonic()
+        if len(self._looked) > _MOST_TOLD:
+            with self._changed:
+                self._looked = {one: at for one, at in self._looked.items() if now - at < _FORGET_S or one in self._for_post}
+                self._told &= self._looked.keys()
+        self._looked[log_id] = now
+
+    def looked_at_all(self) -> None:
+        """Whatever was told of any log until now is about to be seen, or left to others."""
+        self._told_of_any = False
 
     # Who tells them
 
     def tell(self, log_id: str) -> None:
         """Something was left for a log."""
         with self._changed:
-            if len(self._told) < _MOST_TOLD:
+            self._told_of_any = True
+            if log_id in self._looked:  # the others are some other host's
                 self._told.add(log_id)
             _finish((*self._for_post.get(log_id, ()), *self._for_any))
             if log_id in self._for_growth:
@@ -198,7 +219,8 @@ class Lookout:
         grew = False
         with self._changed:
             for log_id, head, newest in ends:
-                some = [one for one in self._for_growth.get(log_id, ()) if head > one.after or (newest or 0) > one.seen]
+                # An end before what is known: it was deleted meanwhile, or its server lost what it had.
+                some = [one for one in self._for_growth.get(log_id, ()) if head != one.after or (newest or 0) > one.seen]
                 grew = grew or bool(some)
                 for one in some:
                     one.newest = max(one.seen, newest or 0)

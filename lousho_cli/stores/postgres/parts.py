@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from functools import cache
-from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from lousho_cli.errors import SDKError
+from lousho_cli.stores.forked import leave_to_parent
 from lousho_cli.stores.postgres.address import Address
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.keeper import Keeper
 from lousho_cli.stores.postgres.lookout import Lookout
 from lousho_cli.stores.postgres.presence import Presence
 from lousho_cli.stores.postgres.writer import Writer
-
-if TYPE_CHECKING:
-    from lousho_cli.stores.postgres.store import PostgresStore
 
 
 class Parts:
@@ -47,20 +41,4 @@ class Parts:
         self.lookout.stop()
         self.keeper.leave_in_child()
         self.presence.close(remove=False)
-        _parents.append((self.database.abandon(), self))
-
-
-_parents: list[Any] = []
-"""What is a parent process's. Its connections must not be closed here, so they are kept for ever."""
-
-
-@cache
-def open_stores() -> WeakSet[PostgresStore]:
-    """The stores of this process; a forked child begins each of them anew."""
-    os.register_at_fork(after_in_child=_begin_anew)
-    return WeakSet()
-
-
-def _begin_anew() -> None:
-    for store in list(open_stores()):
-        store.begin_anew()
+        leave_to_parent(self.database.abandon(), self)

@@ -1,50 +1,200 @@
-"""Which sessions somebody should drive, found by an index of those that are due and without reading the others."""
+"""Which sessions somebody should drive, found by an index of those that are due and free, lane by lane, and without reading the others.
+
+A lane is what the sessions of one agent of one tenant share (``core.pending.lane_of``). Whoever asks goes through the lanes from where
+it stopped, and looks at the first few that are due in each: so the cost of asking does not grow with what waits, and nobody's work
+waits for all the work of somebody else. What waits for a time stands apart until that comes. Now and then what dead owners hold is
+freed, and what has no lane yet, as it never rested, gets one.
+"""
 
 from __future__ import annotations
 
-from lousho_cli.core.pending import has_work
+import time
+from collections.abc import Collection, Sequence
+from functools import partial
+from random import random
+from typing import Any, NamedTuple
+
+from lousho_cli.core.pending import has_work, lane_end, lane_of, off_limits
 from lousho_cli.domain.heads import Head
+from lousho_cli.ports.log_store import Heads
+from lousho_cli.ports.undriven import Looked, any_to_look_after
 from lousho_cli.stores.postgres import heads
+from lousho_cli.stores.postgres.database import Database
+from lousho_cli.stores.postgres.functions import REST_FREE
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
 from lousho_cli.stores.postgres.presence import Presence
 
 OFFER_MS = 2_000
 """How long what was given to one is given to no other."""
 
-_WIDER = 4
-# What another was given between two lines of this is seen only where its row is locked, so what it must be is said there again.
-_FIND = f"""WITH due AS (
-        SELECT l.no, l.owner, l.ttl_ms, l.due_ms FROM {{s}}.logs l
-        WHERE l.due_ms IS NOT NULL AND l.due_ms <= %s AND l.offered_ms < {NOW_MS} - {OFFER_MS}
-        ORDER BY l.due_ms LIMIT %s),
-    free AS (
-        SELECT due.no, row_number() OVER (PARTITION BY h.tenant, h.agent ORDER BY due.due_ms, due.no) AS turn
-        FROM due LEFT JOIN {{s}}.owners o ON o.token = due.owner LEFT JOIN {{s}}.heads h ON h.no = due.no
-        WHERE o.token IS NULL OR o.renewed_ms + due.ttl_ms <= {NOW_MS} OR o.token = ANY(%s)),
+TIDY_EVERY_S, TIDYING, TIDY_AT_LEAST_S = 1.0, 20, 5.0
+"""How often one who asks frees what dead owners hold: the first time, while no more than ``TIDYING`` do; of more, each the seldomer, down
+to the second time.
+"""
+
+DRAWN = 4
+"""How many, of all who are told of work and have room, ask for it at once. Were it all, nearly all would ask in vain, and with some
+hundred of them that would be most of what the server does. If none of them takes it, whoever looks next by itself does."""
+
+_AGENTS_MS, _DAMAGED_MS = 10_000, 60_000
+"""How long a session is given to nobody whose background agents were looked at and are well, or which can not be read."""
+
+_PASSED_S, _MOST_PASSED = 60.0, 10_000
+"""How long one is passed over by who may not go on with it himself, as others may; and how many of them are remembered."""
+
+_AT_ONCE = 500
+_ROUNDS = 50
+_LEAST_LANES, _AMONG_STRANGE = 8, 64
+_DUE = f"greatest(%(due)s, (SELECT {NOW_MS}))"
+_FREE = "l.owner IS NULL AND l.due_ms IS NOT NULL AND NOT l.waits"
+# Each lane is stepped to by the index. What another was given between two lines of this is seen only where its row is locked, so what
+# it must be is said there again. More are looked at than are wanted, as those who ask in the same moment pass over each other's.
+# A time that is over for the server or for whoever asks is over.
+_FIND = f"""WITH RECURSIVE lanes (lane, n) AS (
+        (SELECT l.lane, 1 FROM {{s}}.logs l WHERE {_FREE} AND l.lane > %(behind)s ORDER BY l.lane LIMIT 1)
+        UNION ALL SELECT (SELECT l.lane FROM {{s}}.logs l WHERE {_FREE} AND l.lane > lanes.lane ORDER BY l.lane LIMIT 1), n + 1
+        FROM lanes WHERE lanes.lane IS NOT NULL AND n < %(lanes)s),
+    due AS (
+        SELECT lanes.n, d.no, row_number() OVER (PARTITION BY lanes.n ORDER BY d.due_ms, d.no) AS turn
+        FROM lanes CROSS JOIN LATERAL (
+            SELECT l.no, l.due_ms FROM {{s}}.logs l WHERE {_FREE} AND l.lane = lanes.lane AND l.due_ms <= {_DUE}
+                AND l.offered_ms < (SELECT {NOW_MS}) - %(offer)s AND NOT l.id = ANY(%(without)s)
+            ORDER BY l.due_ms LIMIT %(wider)s) d
+        WHERE NOT EXISTS (SELECT 1 FROM unnest(%(strange)s::text[]) AS s (ends) WHERE right(lanes.lane, length(s.ends)) = s.ends)),
     chosen AS (
-        SELECT l.no, free.turn FROM {{s}}.logs l JOIN free ON free.no = l.no
-        WHERE l.due_ms <= %s AND l.offered_ms < {NOW_MS} - {OFFER_MS}
-        ORDER BY free.turn, l.no LIMIT %s FOR UPDATE OF l SKIP LOCKED)
-    UPDATE {{s}}.logs l SET offered_ms = {NOW_MS} FROM chosen WHERE l.no = chosen.no
-    RETURNING l.id, l.no, l.due_ms, chosen.turn, EXISTS (SELECT 1 FROM {{s}}.posts p WHERE p.no = l.no)"""
-_REST = """UPDATE {s}.logs SET due_ms = %s WHERE no = %s AND due_ms = %s AND owner IS NULL AND head = %s
-    AND NOT EXISTS (SELECT 1 FROM {s}.posts p WHERE p.no = logs.no)"""
+        SELECT l.no, due.turn, due.n FROM {{s}}.logs l JOIN due ON due.no = l.no
+        WHERE {_FREE} AND l.due_ms <= {_DUE} AND l.offered_ms < (SELECT {NOW_MS}) - %(offer)s
+        ORDER BY due.turn, due.n LIMIT %(limit)s FOR UPDATE OF l SKIP LOCKED),
+    given AS (
+        UPDATE {{s}}.logs l SET offered_ms = {NOW_MS} FROM chosen WHERE l.no = chosen.no
+        RETURNING l.id, l.no, l.due_ms, l.lane, chosen.turn, chosen.n, EXISTS (SELECT 1 FROM {{s}}.posts p WHERE p.no = l.no) AS posted)
+    SELECT walk.last, walk.lanes, given.id, given.no, given.due_ms, given.lane, given.posted
+    FROM (SELECT max(lane) AS last, count(lane) AS lanes FROM lanes) walk LEFT JOIN given ON true ORDER BY given.turn, given.n"""
+_LATER = f"UPDATE {{s}}.logs SET offered_ms = {NOW_MS} + %s WHERE id = ANY(%s)"
+_WAKE = f"""UPDATE {{s}}.logs SET waits = false WHERE no IN (
+    SELECT l.no FROM {{s}}.logs l WHERE l.owner IS NULL AND l.due_ms IS NOT NULL AND l.waits AND l.due_ms <= %s
+    ORDER BY l.due_ms LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED)"""
+# The row of the owner is locked meanwhile, as for who takes one of its logs: so a renewal that comes now sees that it came too late.
+_FREE_DEAD = f"""WITH dead AS (
+        SELECT o.token, CASE WHEN o.token = ANY(%s) THEN 0 ELSE o.renewed_ms END AS renewed_ms FROM {{s}}.owners o
+        WHERE EXISTS (SELECT 1 FROM {{s}}.logs l WHERE l.owner = o.token
+            AND l.ttl_ms <= (SELECT {NOW_MS}) - CASE WHEN o.token = ANY(%s) THEN 0 ELSE o.renewed_ms END) FOR UPDATE SKIP LOCKED),
+    held AS (
+        SELECT lapsed.no FROM dead CROSS JOIN LATERAL (
+            SELECT l.no FROM {{s}}.logs l WHERE l.owner = dead.token AND l.ttl_ms <= (SELECT {NOW_MS}) - dead.renewed_ms
+            LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED) lapsed)
+    UPDATE {{s}}.logs l SET owner = NULL, grip = NULL, host = NULL, since = NULL, ttl_ms = NULL FROM held WHERE l.no = held.no"""
+_HOSTS = f"SELECT count(*) FROM {{s}}.owners WHERE renewed_ms > {NOW_MS} - 600000"  # who drove something lately
+_NO_LANE = f"SELECT l.id, l.head FROM {{s}}.logs l WHERE {_FREE} AND l.lane = '-' AND l.due_ms <= %s LIMIT {_AT_ONCE}"
+_LANES = (
+    """UPDATE {s}.logs l SET lane = g.lane FROM unnest(%s::text[], %s::text[]) AS g (id, lane) WHERE l.id = g.id AND l.lane <> g.lane"""
+)
+_NOTHING = "UPDATE {s}.logs SET due_ms = NULL WHERE id = ANY(%s) AND owner IS NULL AND head = 0"
 
 
-def find(hand: Hand, presence: Presence, limit: int, now: str) -> tuple[Head, ...]:
-    """The heads of up to ``limit`` sessions with work that nobody drives. One that turns out to have none is put to rest."""
-    gone = [token for token, place in hand.rows("SELECT token, place FROM {s}.owners") if presence.is_gone(token, place)]
-    due_ms = heads.ms_of(now)
-    rows = hand.rows(_FIND, (due_ms, limit * _WIDER + 1000, gone, due_ms, limit))
-    known = {head.id: head for head in heads.some(hand, [row[0] for row in rows]).heads}
-    found = []
-    for log_id, no, was_due, _, posted in sorted(rows, key=lambda row: row[3]):
-        head = known.get(log_id)
-        if head is None:
-            continue
-        if head.lead is None and (posted or has_work(head, now) or any(head.agents.values())):
-            found.append(head)
-        else:
-            due = heads.ms_of(head.wake_at) if head.wake_at is not None else heads.due_of(head)
-            hand.run(_REST, (due, no, was_due, head.seq))
-    return tuple(found)
+class _Found(NamedTuple):
+    """A session with work; ``sure`` False where only its background agents may be that."""
+
+    head: Head
+    sure: bool
+
+
+class Pending:
+    """What one store object asks of the index, and whose turn was last."""
+
+    def __init__(self, database: Database, presence: Presence) -> None:
+        self._database, self._presence = database, presence
+        self._last = ""
+        self._tidied_at = -TIDY_EVERY_S
+        self._hosts = 1
+        self._passed: dict[str, float] = {}
+
+    async def some(self, store: Looked, limit: int, now: str, without: Collection[str], strange: Collection[str]) -> tuple[Head, ...]:
+        """See ``Index.pending``; ``store`` is the store itself."""
+        find = partial(self._find, limit=limit, now=now, without=list(without), strange=[lane_end(agent) for agent in strange])
+        nothing: list[_Found] = []
+        found = await self._database.read(find, nothing)
+        wanted = [one.head for one in found if one.sure or await any_to_look_after(store, one.head, now)]
+        if len(wanted) < len(found):
+            well = [one.head.id for one in found if one.head not in wanted]
+            await self._database.run(lambda hand: hand.run(_LATER, (_AGENTS_MS - OFFER_MS, well)))
+        return tuple(wanted)
+
+    def is_drawn(self) -> bool:
+        """Whether this one is among the few who ask for what all are told of."""
+        return random() * self._hosts < DRAWN  # noqa: S311 - nothing secret
+
+    def _find(self, hand: Hand, limit: int, now: str, without: list[str], strange: list[str]) -> list[_Found]:
+        """Up to ``limit`` sessions, from the lane behind the last on, once around at most."""
+        due_ms = heads.ms_of(now)
+        if time.monotonic() - self._tidied_at >= min(TIDY_EVERY_S * max(1.0, self._hosts / TIDYING), TIDY_AT_LEAST_S):
+            self._tidy(hand, due_ms)
+            self._tidied_at = time.monotonic()
+        hand.run(_WAKE, (due_ms,))
+        found: list[_Found] = []
+        seen = [*without, *self._passed_over()]
+        begin, around = self._last, False
+        for _ in range(_ROUNDS):
+            asked = limit - len(found)
+            lanes = max(asked, _AMONG_STRANGE if strange else _LEAST_LANES)
+            walk = {"behind": self._last, "lanes": lanes, "wider": asked * 4 + 64, "limit": asked, "strange": strange}
+            rows = hand.rows(_FIND, {**walk, "due": due_ms, "offer": OFFER_MS, "without": seen})
+            given = [row[2:] for row in rows if row[2] is not None]
+            found += self._with_work(hand, given, now)
+            seen += [row[0] for row in given]
+            last, walked = rows[0][:2]
+            if len(found) >= limit:
+                self._last = rows[-1][5]
+                break
+            if len(given) == asked:
+                continue  # some of them were none, and there may be more in these lanes
+            ended = walked < lanes  # there is no lane behind: it goes on with the first
+            self._last = "" if ended else last
+            if around and (ended or self._last >= begin):
+                break
+            around = around or ended
+            if around and not begin:
+                break
+        return found
+
+    def _passed_over(self) -> list[str]:
+        now = time.monotonic()
+        if len(self._passed) > _MOST_PASSED:
+            self._passed.clear()
+        self._passed = {log_id: until for log_id, until in self._passed.items() if until > now}
+        return list(self._passed)
+
+    def _with_work(self, hand: Hand, rows: Sequence[tuple[Any, ...]], now: str) -> list[_Found]:
+        """Those of some that were given which have work. One that turns out to have none is put to rest."""
+        there = heads.some(hand, [row[0] for row in rows]) if rows else Heads()
+        known = {head.id: head for head in there.heads}
+        self._passed.update((log_id, time.monotonic() + _PASSED_S) for log_id, _ in there.damaged)
+        found = []
+        for log_id, no, was_due, lane, posted in rows:
+            head = known.get(log_id)
+            if head is None:
+                continue
+            if off_limits(head) or (head.lead is not None and posted):  # that is found by its lead
+                self._passed[log_id] = time.monotonic() + _PASSED_S
+                continue
+            sure = head.lead is None and (posted or has_work(head, now))
+            if sure or (head.lead is None and any(head.agents.values())):
+                found.append(_Found(head, sure))
+            else:
+                due = heads.ms_of(head.wake_at) if head.wake_at is not None else heads.due_of(head)
+                hand.rows(REST_FREE, (no, was_due, head.seq, due))
+            if lane != (now_lane := lane_of(head)):
+                hand.run(_LANES, ([log_id], [now_lane]))
+        return found
+
+    def _tidy(self, hand: Hand, due_ms: int) -> None:
+        gone = self._presence.gone(hand)
+        ((self._hosts,),) = hand.rows(_HOSTS)
+        hand.run(_FREE_DEAD, (gone, gone))
+        rows = hand.rows(_NO_LANE, (due_ms,))
+        if not rows:
+            return
+        known = heads.some(hand, [row[0] for row in rows])
+        hand.run(_LANES, ([head.id for head in known.heads], [lane_of(head) for head in known.heads]))
+        hand.run(_NOTHING, ([log_id for log_id, head in rows if not head],))
+        hand.run(_LATER, (_DAMAGED_MS, [log_id for log_id, _ in known.damaged]))

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import msgspec
+from hashlib import sha256
 
 from lousho_cli.core.posts import check_same_post
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Post
 from lousho_cli.ports.log_store import FOLLOW_MS
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
+from lousho_cli.stores.rows import post_in, posts_in
 
-_PUT = """WITH log AS (
-        INSERT INTO {s}.logs (id, due_ms) VALUES (%s, 0) ON CONFLICT (id) DO UPDATE SET due_ms = 0 RETURNING no),
+# A session that is given to nobody for a while, as there was nothing to do, is given again.
+_PUT = f"""WITH log AS (
+        INSERT INTO {{s}}.logs AS l (id, due_ms) VALUES (%s, 0) ON CONFLICT (id) DO UPDATE
+            SET due_ms = 0, offered_ms = CASE WHEN l.offered_ms > {NOW_MS} THEN 0 ELSE l.offered_ms END RETURNING no),
     put AS (
-        INSERT INTO {s}.posts (no, id, post) SELECT no, %s, %s FROM log ON CONFLICT (no, id) DO NOTHING RETURNING no)
+        INSERT INTO {{s}}.posts (no, id, post) SELECT no, %s, %s FROM log ON CONFLICT (no, id) DO NOTHING RETURNING no)
     SELECT pg_notify(%s, %s)::text FROM put"""
+_LONG, _DIGEST = 200, "sha256 "
 _OF_LOG = "no = (SELECT no FROM {s}.logs WHERE id = %s)"
-_decoder = msgspec.json.Decoder(Post)
 
 
 def put(hand: Hand, log_id: str, post: Post, channel: str) -> None:
@@ -27,38 +29,31 @@ def put(hand: Hand, log_id: str, post: Post, channel: str) -> None:
     Raises:
         InputRejectedError: another one with this id is waiting.
     """
-    text = encode_value(post).decode()
-    while not hand.rows(_PUT, (log_id, post.id, text, channel, log_id)):
-        for (there,) in hand.rows(f"SELECT post FROM {{s}}.posts WHERE {_OF_LOG} AND id = %s", (log_id, post.id)):
-            waiting = _read(there)
+    text, key = encode_value(post).decode(), _key(post.id)
+    while not hand.rows(_PUT, (log_id, key, text, channel, log_id)):
+        for (there,) in hand.rows(f"SELECT post FROM {{s}}.posts WHERE {_OF_LOG} AND id = %s", (log_id, key)):
+            waiting = post_in(there)
             if waiting is not None:
                 check_same_post(waiting, post)
                 return
-            hand.run(f"DELETE FROM {{s}}.posts WHERE {_OF_LOG} AND id = %s AND post = %s", (log_id, post.id, there))
+            hand.run(f"DELETE FROM {{s}}.posts WHERE {_OF_LOG} AND id = %s AND post = %s", (log_id, key, there))
+
+
+def _key(post_id: str) -> str:
+    """What stands for an id in the index, which takes no NUL and nothing long."""
+    if len(post_id) <= _LONG and "\0" not in post_id and not post_id.startswith(_DIGEST):
+        return post_id
+    return _DIGEST + sha256(post_id.encode(errors="surrogatepass")).hexdigest()
 
 
 def waiting(hand: Hand, log_id: str) -> tuple[int, tuple[Post, ...]]:
     """The number of the newest post, 0 for none, and the posts, oldest first. A row that is no post is passed over; ``fsck`` names it."""
-    rows = hand.rows(f"SELECT n, post FROM {{s}}.posts WHERE {_OF_LOG} ORDER BY n", (log_id,))
-    found = (_read(text) for _, text in rows)
-    return (rows[-1][0] if rows else 0), tuple(post for post in found if post is not None)
-
-
-def _read(text: str) -> Post | None:
-    try:
-        return _decoder.decode(text)
-    except msgspec.DecodeError:
-        return None
-
-
-def is_post(text: str) -> bool:
-    """Whether a row holds a post."""
-    return _read(text) is not None
+    return posts_in(hand.rows(f"SELECT n, post FROM {{s}}.posts WHERE {_OF_LOG} ORDER BY n", (log_id,)))
 
 
 def discard(hand: Hand, log_id: str, post_ids: Sequence[str]) -> None:
     """Removes posts; those that are gone already are no error."""
-    hand.run(f"DELETE FROM {{s}}.posts WHERE {_OF_LOG} AND id = ANY(%s)", (log_id, list(post_ids)))
+    hand.run(f"DELETE FROM {{s}}.posts WHERE {_OF_LOG} AND id = ANY(%s)", (log_id, [_key(post_id) for post_id in post_ids]))
 
 
 def posted(hand: Hand) -> frozenset[str]:

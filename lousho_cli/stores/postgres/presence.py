@@ -7,18 +7,24 @@ free, that is over for certain. A file that is missing proves nothing.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import stat
 from contextlib import suppress
 from hashlib import sha256
 
+from lousho_cli.stores.locks import lock_is_free, remove_lock, take_lock
 from lousho_cli.stores.machine import boot_id, machine_id
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
+from lousho_cli.stores.postgres.schema import VERSION_THERE, require_known
 
 _ENTER = f"""INSERT INTO {{s}}.owners (token, pid, place, renewed_ms) VALUES (%s, %s, %s, {NOW_MS})
-    ON CONFLICT (token) DO UPDATE SET renewed_ms = {NOW_MS}"""
+    ON CONFLICT (token) DO UPDATE SET renewed_ms = {NOW_MS} RETURNING {VERSION_THERE}"""
+
+# While a log is held in its name an owner's row stays, as one whose lease is long over: by it the work is found.
+_HOLDS = "EXISTS (SELECT 1 FROM {s}.logs WHERE logs.owner = owners.token)"
+_LEAVE = f"""WITH holds AS (UPDATE {{s}}.owners SET renewed_ms = 0 WHERE token = %s AND {_HOLDS} RETURNING token)
+    DELETE FROM {{s}}.owners WHERE token = %s AND NOT EXISTS (SELECT 1 FROM holds)"""
 
 
 class Presence:
@@ -32,15 +38,20 @@ class Presence:
         self.place = ""
 
     def enter(self, hand: Hand) -> None:
-        """Shows that we are here, and renews our lease."""
+        """Shows that we are here, and renews our lease.
+
+        Raises:
+            LogVersionError: a newer version made the tables into what this one does not know, since they were last looked at.
+        """
         if not self.entered:
             self._begin()
             self._sweep(hand)
         if self._lock >= 0:
             with suppress(OSError):
                 os.utime(self._lock)  # what tidies up temporary files goes by its age
-        hand.run(_ENTER, (self.token, os.getpid(), self.place))
+        ((version, least),) = hand.rows(_ENTER, (self.token, os.getpid(), self.place))
         self.entered = True
+        require_known(hand, version, least)
 
     def _begin(self) -> None:
         if self._lock >= 0:
@@ -48,42 +59,40 @@ class Presence:
         folder, place = _folder()
         if not place:
             return
-        path = _lock_of(folder, self.token)
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except OSError:
-            return  # only the lease tells of us then
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            return
-        self._folder, self._lock, self.place = folder, file, place
+        with suppress(OSError):  # only the lease tells of us then
+            self._lock = take_lock(_lock_of(folder, self.token))
+            self._folder, self.place = folder, place
 
     def _sweep(self, hand: Hand) -> None:
         """Removes what dead owners of this machine left, and rows of owners that nobody has renewed for a day."""
         for token, place in hand.rows("SELECT token, place FROM {s}.owners WHERE place = %s", (self.place,)) if self.place else ():
             if token != self.token and self.is_gone(token, place):
-                hand.run("DELETE FROM {s}.owners WHERE token = %s", (token,))
-                with suppress(OSError):
-                    os.unlink(_lock_of(self._folder, token))
-        hand.run(f"DELETE FROM {{s}}.owners WHERE renewed_ms < {NOW_MS} - 86400000")
+                hand.run(_LEAVE, (token,) * 2)
+                remove_lock(_lock_of(self._folder, token))
+        hand.run(f"DELETE FROM {{s}}.owners WHERE renewed_ms < {NOW_MS} - 86400000 AND NOT {_HOLDS}")
+
+    def gone(self, hand: Hand) -> list[str]:
+        """The owners that are dead for certain, as far as can be seen from here."""
+        rows = hand.rows("SELECT token, place FROM {s}.owners WHERE place = %s", (_folder()[1],))
+        return [token for token, place in rows if self.is_gone(token, place)]
 
     def is_gone(self, token: str, place: str) -> bool:
         """Whether an owner is dead for certain."""
         folder, here = _folder()
-        return bool(here) and place == here and _is_free(_lock_of(folder, token))
+        try:
+            return bool(here) and place == here and lock_is_free(_lock_of(folder, token), missing=False)
+        except OSError:
+            return False  # the disk does not say: its lease decides
 
     def leave(self, hand: Hand) -> None:
         """Takes our row away; whatever we still own is free."""
-        hand.run("DELETE FROM {s}.owners WHERE token = %s", (self.token,))
+        hand.run(_LEAVE, (self.token,) * 2)
 
     def close(self, *, remove: bool = True) -> None:
         """Lets the lock go."""
         if self._lock >= 0:
             if remove:
-                with suppress(OSError):
-                    os.unlink(_lock_of(self._folder, self.token))
+                remove_lock(_lock_of(self._folder, self.token))
             os.close(self._lock)
             self._lock = -1
 
@@ -107,18 +116,3 @@ def _folder() -> tuple[str, str]:
 
 def _lock_of(folder: str, token: str) -> str:
     return f"{folder}/owner-{token}"
-
-
-def _is_free(path: str) -> bool:
-    """Whether a file is there and no living process holds it."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(file)
-    return True

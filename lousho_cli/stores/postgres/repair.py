@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lousho_cli.core.versions import require_known
 from lousho_cli.domain.records import Batch
-from lousho_cli.errors import StorageError
-from lousho_cli.stores.mending import damage_of, mended
+from lousho_cli.stores.mending import mendable, mended
 from lousho_cli.stores.postgres import logs
 from lousho_cli.stores.postgres.claims import require_owner
 from lousho_cli.stores.postgres.hand import Hand
@@ -37,15 +35,12 @@ async def repair(store: PostgresStore, session_id: str) -> str | None:
     claim = await store.take(session_id, os.uname().nodename)
     try:
         found = await store.database.run(partial(logs.scan, log_id=session_id))
-        require_known(session_id, found.batches)
-        kept, damage = damage_of(found.batches, found.holes)
-        if not damage:
+        parted = mendable(session_id, store.address.shown, found.batches, found.holes)
+        if parted is None:
             return None
-        if not kept:
-            raise StorageError(f"session {session_id} in {store.address.shown} holds no record that can be read")
         number = (await store.database.run(lambda hand: hand.rows(_NUMBER, (session_id,))))[0][0]
         place = f'"{store.address.schema}".damaged, id {session_id}, number {number}'
-        batches = mended(kept, damage, claim.epoch, claim.host, place)
+        batches = mended(*parted, claim.epoch, claim.host, place)
         await store.database.run(partial(_replace, claim, number, batches))
         return place
     finally:

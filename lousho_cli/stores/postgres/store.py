@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
 from lousho_cli.core.lease import check_ttl
@@ -17,31 +17,26 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
+from lousho_cli.domain.times import AT_ONCE
 from lousho_cli.errors import LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
-from lousho_cli.stores.machine import due_now, steady
+from lousho_cli.stores.forked import open_stores
+from lousho_cli.stores.lease import Terms, own
+from lousho_cli.stores.machine import steady
 from lousho_cli.stores.postgres import appending, claims, deleting, heads, logs, pending, posts, schema, snapshots
 from lousho_cli.stores.postgres.address import read_address
 from lousho_cli.stores.postgres.appending import Append
 from lousho_cli.stores.postgres.hand import Hand
-from lousho_cli.stores.postgres.parts import Parts, open_stores
+from lousho_cli.stores.postgres.parts import Parts
 from lousho_cli.stores.postgres.postgres_claim import PostgresClaim
+from lousho_cli.stores.row_scan import Kept, Scan
+from lousho_cli.stores.viewed import Prunable, Viewed
 
 if TYPE_CHECKING:
     from lousho_cli.stores.postgres.credentials import PostgresCredentials
-    from lousho_cli.stores.pruning import Pruned
-    from lousho_cli.stores.views import ApprovalView, CheckpointView
 
 
-class _Kept(NamedTuple):
-    """What a claim has read, for its owner, who reads it next."""
-
-    state: State | None
-    after: int
-    found: logs.Scan
-
-
-class PostgresStore:
+class PostgresStore(Viewed, Prunable):
     """Logs in a PostgreSQL database. Its tables are made at the first write.
 
     Nothing is asked of the server before the first call. One object serves any event loops, and callers without one.
@@ -67,8 +62,9 @@ class PostgresStore:
         self._parts = Parts(self.address)
         self.database, self._lookout, self._keeper = self._parts.database, self._parts.lookout, self._parts.keeper
         self._closing = weakref.finalize(self, self._parts.close)
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, Kept] = {}
         self._inbox_seen: dict[str, int] = {}
+        self._pending = pending.Pending(self.database, self._parts.presence)
 
     def begin_anew(self) -> None:
         """In a forked child: leaves what is open to the parent."""
@@ -96,50 +92,22 @@ class PostgresStore:
     # Views
 
     @property
-    def checkpoints(self) -> CheckpointView:
-        """The seed's checkpoint store over these logs."""
-        from lousho_cli.stores.views import CheckpointView
-
-        return CheckpointView(self)
-
-    @property
-    def approvals(self) -> ApprovalView:
-        """The seed's approval store over these logs."""
-        from lousho_cli.stores.views import ApprovalView
-
-        return ApprovalView(self)
-
-    @property
     def credentials(self) -> PostgresCredentials:
         """A credential store in the same schema."""
         from lousho_cli.stores.postgres.credentials import PostgresCredentials
 
         return PostgresCredentials(self)
 
-    async def prune(self, older_than_ms: float) -> Pruned:
-        """Removes sessions not touched for so many milliseconds, checkpoints that old, and approvals decided before.
-
-        Raises:
-            ConfigurationError: the age is no number from 0.
-            StorageError: the server can not be read or written.
-        """
-        from datetime import UTC, datetime
-
-        from lousho_cli.domain.times import stamp
-        from lousho_cli.stores.pruning import prune
-
-        return await prune(self, older_than_ms, now=stamp(datetime.now(UTC)))
-
     # Log
 
     async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
-        mine = _own(claim)
+        mine = own(claim, PostgresClaim)
         mine.require()
         if not batches:
             return
-        if not appending.follow(mine, batches):
+        if not mine.is_followed_by(batches):
             await self._require_not_lost(mine)
-            raise appending.not_next(mine, batches)
+            raise mine.not_next(batches)
         lines = logs.lines_of(batches)
         before, size = mine.head, sum(len(text) for _, text in lines)
         self._kept.pop(mine.log_id, None)
@@ -151,7 +119,7 @@ class PostgresStore:
         self._lookout.grown(mine.log_id, mine.head)
 
     async def flush(self, claim: Claim) -> None:
-        mine = _own(claim)
+        mine = own(claim, PostgresClaim)
         mine.require()
         if mine.synced >= mine.head:
             await self.database.run(partial(claims.require_owner, claim=mine))
@@ -164,29 +132,27 @@ class PostgresStore:
         if kept is not None and kept.after <= after and await self._is_current(log_id, kept):
             found = kept.found
         else:
-            found = await self.database.read(partial(logs.scan, log_id=log_id, after=after), logs.Scan())
-        batches = found.batches if not found.batches or found.batches[0].seq > after else [b for b in found.batches if b.seq > after]
-        return LogRead(tuple(batches), found.head, found.epoch, tuple(found.holes), found.synced)
+            found = await self.database.read(partial(logs.scan, log_id=log_id, after=after), Scan())
+        return found.behind(after)
 
-    async def _is_current(self, log_id: str, kept: _Kept) -> bool:
-        end = await self.database.read(partial(logs.end_of, log_id=log_id), (0, 0))
-        return end == (kept.found.head, kept.found.epoch)
+    async def _is_current(self, log_id: str, kept: Kept) -> bool:
+        return kept.ends_at(*await self.database.read(partial(logs.end_of, log_id=log_id), (0, 0)))
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
         if check_session_id(log_id) not in self._inbox_seen:
             head, newest = await self.database.read(partial(_end_and_post, log_id), (0, 0))
             self._inbox_seen.setdefault(log_id, newest)
-            if head > after:
+            if head != after:
                 return True
-        found = await self._lookout.growth(log_id, after, self._inbox_seen[log_id], timeout_ms)
+        found = await self._lookout.growth(log_id, after, self._inbox_seen.get(log_id, 0), timeout_ms)
         if found is None:
             return False
         # Told once: who never looks into the inbox would else be woken for ever.
-        self._inbox_seen[log_id] = max(self._inbox_seen[log_id], found)
+        self._inbox_seen[log_id] = max(self._inbox_seen.get(log_id, 0), found)
         return True
 
     async def save_snapshot(self, claim: Claim, state: State) -> None:
-        mine = _own(claim)
+        mine = own(claim, PostgresClaim)
         data = encode_value(state)
         try:
             if await self.database.run(partial(snapshots.save, held=mine.held, seq=state.seq, data=data)):
@@ -202,7 +168,7 @@ class PostgresStore:
         return loaded[0] if loaded else None
 
     async def trim(self, claim: Claim, base: Batch) -> None:
-        mine = _own(claim)
+        mine = own(claim, PostgresClaim)
         mine.require()
         try:
             require_base(mine.log_id, base, mine.head, mine.epoch)
@@ -222,7 +188,7 @@ class PostgresStore:
         self._kept.pop(log_id, None)
         if not await self.database.read(partial(_is_known, log_id), nothing=False):
             return False
-        there = await self.database.run(partial(deleting.delete, presence=self._parts.presence, log_id=log_id))
+        there = await self.database.run(deleting.Deleting(self._parts.presence, log_id))
         await self._tidied(deleting.sweep)
         return there
 
@@ -241,7 +207,7 @@ class PostgresStore:
             kept = await self.database.run(partial(_read_for_claim, log_id))
             require_writable(log_id, kept.found.batches, kept.found.holes)
         except BaseException as error:
-            wake_at = due_now() if isinstance(error, LogVersionError) else None
+            wake_at = AT_ONCE if isinstance(error, LogVersionError) else None
             await self._release(mine, wake_at, keep_wake=True)
             raise
         mine.bytes_since_snapshot = kept.found.size - kept.found.base
@@ -252,20 +218,18 @@ class PostgresStore:
     async def take(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> PostgresClaim:
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
-        asked_at = steady()
-        taking = claims.Taking(self._parts.presence, check_session_id(log_id), host, ttl_ms)
-        make = partial(PostgresClaim, log_id, host, ttl_ms, forgotten=self._keeper.forget, renew_ms=renew_ms, asked_at=asked_at)
-        return await self.database.run(partial(self._take, taking, make))
+        terms = Terms(check_session_id(log_id), host, ttl_ms, renew_ms, steady())
+        return await self.database.run(partial(self._take, claims.Taking(self._parts.presence, log_id, host, ttl_ms), terms))
 
-    def _take(self, taking: claims.Taking, make: partial[PostgresClaim], hand: Hand) -> PostgresClaim:
+    def _take(self, taking: claims.Taking, terms: Terms, hand: Hand) -> PostgresClaim:
         taken = taking(hand)
-        mine = make(held=taken.held)
+        mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced
         self._keeper.add(mine)
         return mine
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
-        mine = _own(claim)
+        mine = own(claim, PostgresClaim)
         if mine.tail and not mine.released:
             with suppress(StorageError, OwnershipLostError):
                 await self.flush(mine)  # the server may have lost it; behind this nobody would know
@@ -276,6 +240,7 @@ class PostgresStore:
             return
         self._keeper.remove(mine)
         self._kept.pop(mine.log_id, None)
+        self._inbox_seen.pop(mine.log_id, None)
         due_ms = None if wake_at is None else heads.ms_of(wake_at)
         synced = mine.head if mine.failure is None else 0
         give = partial(claims.give_back, held=mine.held, channel=self._parts.channel, wake_at=wake_at, due_ms=due_ms)
@@ -307,7 +272,7 @@ class PostgresStore:
         return await self.database.read(partial(heads.one, log_id=check_session_id(log_id)), None)
 
     async def save_head(self, claim: Claim, head: Head) -> None:
-        mine = _own(claim)
+        mine = own(claim, PostgresClaim)
         if head.seq != mine.head or not head.seq:
             return
         try:
@@ -315,24 +280,19 @@ class PostgresStore:
         except StorageError:
             return  # a cache: lists read the log without it
 
-    async def pending(self, limit: int, now: str) -> tuple[Head, ...]:
-        """The heads of sessions that have work and that nobody drives: no more than ``limit``, of the tenants and agents in turn,
-        the longest untouched first. What is given to one caller is given to no other for a moment, so many may ask at once.
-
-        Args:
-            now: the time for wakes, UTC, as records have it.
-
-        Raises:
-            StorageError: the server can not be read.
-        """
+    async def pending(self, limit: int, now: str, without: Collection[str] = (), strange: Collection[str] = ()) -> tuple[Head, ...]:
         if limit <= 0:
             return ()
-        find = partial(pending.find, presence=self._parts.presence, limit=limit, now=now)
-        return await self.database.read(find, ())
+        self._lookout.looked_at_all()
+        return await self._pending.some(self, limit, now, without, strange)
 
     async def wait_for_work(self, timeout_ms: int) -> bool:
-        """Waits until a post or a wake of any session is told of; False when the time is up. May miss one: look anyway now and then."""
-        return await self._lookout.anything(timeout_ms)
+        ends = steady() + timeout_ms / 1000
+        while await self._lookout.anything(max(round((ends - steady()) * 1000), 0)):
+            if self._pending.is_drawn():
+                return True
+            self._lookout.looked_at_all()
+        return False
 
     async def post(self, log_id: str, post: Post) -> None:
         check_session_id(log_id)
@@ -371,11 +331,11 @@ class PostgresStore:
             raise mine.lose()
 
 
-def _read_for_claim(log_id: str, hand: Hand) -> _Kept:
+def _read_for_claim(log_id: str, hand: Hand) -> Kept:
     """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
     loaded = snapshots.load(hand, log_id)
     after = loaded[0].seq if loaded else 0
-    return _Kept(loaded[0] if loaded else None, after, logs.scan(hand, log_id, after))
+    return Kept(loaded[0] if loaded else None, after, logs.scan(hand, log_id, after))
 
 
 def _end_and_post(log_id: str, hand: Hand) -> tuple[int, int]:
@@ -385,9 +345,3 @@ def _end_and_post(log_id: str, hand: Hand) -> tuple[int, int]:
 
 def _is_known(log_id: str, hand: Hand) -> bool:
     return bool(hand.rows("SELECT 1 FROM {s}.logs WHERE id = %s", (log_id,)))
-
-
-def _own(claim: Claim) -> PostgresClaim:
-    if not isinstance(claim, PostgresClaim):
-        raise TypeError(f"a claim of another store: {claim!r}")
-    return claim

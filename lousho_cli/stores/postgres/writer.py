@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from lousho_cli.errors import OwnershipLostError, SDKError, StorageError
 from lousho_cli.stores.postgres.appending import Append, append_all
 from lousho_cli.stores.postgres.database import Database
+from lousho_cli.stores.postgres.errors import ServerAwayError
 
 if TYPE_CHECKING:
     import asyncio
@@ -118,7 +119,7 @@ class Writer:
         try:
             outcome: list[SDKError | None] = self._database.now(lambda hand: append_all(hand, appends))
         except BaseException as error:
-            if isinstance(error, StorageError) and len(groups) > 1:
+            if isinstance(error, StorageError) and not isinstance(error, ServerAwayError) and len(groups) > 1:
                 for group in groups:
                     self._perform(group)  # one that can not be written must not take the others with it
                 return

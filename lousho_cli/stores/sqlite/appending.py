@@ -127,19 +127,3 @@ def replace(connection: sqlite3.Connection, claim: SqliteClaim, line: Line, head
     require_end(connection, claim, key_of(no, head))
     clear(connection, no)
     insert(connection, (line,))
-
-
-def follow(claim: SqliteClaim, batches: Sequence[Batch]) -> bool:
-    """Whether batches are of the claim's epoch and the next its log gets."""
-    epoch, seq = claim.epoch, claim.head
-    for batch in batches:
-        seq += 1
-        if batch.seq != seq or batch.epoch != epoch:
-            return False
-    return True
-
-
-def not_next(claim: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
-    """The error for batches that do not follow."""
-    given = ", ".join(f"batch {batch.seq} of epoch {batch.epoch}" for batch in batches)
-    return StorageError(f"{given} does not follow the log of session {claim.log_id}, which is at {claim.head} in epoch {claim.epoch}")

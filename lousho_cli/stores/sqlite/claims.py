@@ -10,10 +10,11 @@ from typing import Any
 from lousho_cli.domain.times import stamp
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.ports.log_store import Owner
+from lousho_cli.stores.row_claim import Held
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import first_key, last_key
 from lousho_cli.stores.sqlite.presence import Presence, is_gone, now_ms
-from lousho_cli.stores.sqlite.sqlite_claim import Held, SqliteClaim
+from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
 OWNER = """SELECT logs.host, logs.since, logs.epoch, logs.ttl_ms, owners.token, owners.pid, owners.boot, owners.renewed_ms
     FROM logs JOIN owners ON owners.token = logs.owner WHERE logs.id = ?"""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lousho_cli.core.session_ids import check_session_id
-from lousho_cli.core.versions import damaged_records, newer_version
 from lousho_cli.errors import DamagedLogError, StorageError
-from lousho_cli.stores.findings import Finding
-from lousho_cli.stores.sqlite import heads, posts, snapshots
+from lousho_cli.stores.findings import Finding, in_batches
+from lousho_cli.stores.rows import head_in, post_in
+from lousho_cli.stores.sqlite import snapshots
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.logs import end_of, scan
 
@@ -59,17 +59,14 @@ def _session(database: Database, log_id: str, no: int) -> list[Finding]:
 
 
 def _in_log(database: Database, log_id: str, no: int) -> list[Finding]:
-    scanned = scan(database, no)
-    found = [Finding(log_id, "hole", hole.first, f"records {hole.first} to {hole.last} are {hole.detail}") for hole in scanned.holes]
-    found += [Finding(log_id, "hole", seq, f"record {seq} can not be read: {why}") for seq, why in damaged_records(scanned.batches)]
-    newer = newer_version(scanned.batches)
-    return [*found, Finding(log_id, "version", None, newer)] if newer else found
+    found = scan(database, no)
+    return in_batches(log_id, found.batches, found.holes)
 
 
 def _in_caches(database: Database, log_id: str, no: int) -> list[Finding]:
     found = []
     rows: list[tuple[Any, ...]] = database.query("SELECT head_crc, CAST(head AS BLOB) FROM logs WHERE no = ? AND head IS NOT NULL", (no,))
-    if rows and heads.stored(*rows[0]) is None:
+    if rows and head_in(*rows[0]) is None:
         found.append(Finding(log_id, "cache", None, "its head is of no use and is passed over"))
     there = database.query("SELECT 1 FROM snapshots WHERE no = ?", (no,))
     if there and snapshots.load(database, no, end_of(database, no).head) is None:
@@ -79,4 +76,4 @@ def _in_caches(database: Database, log_id: str, no: int) -> list[Finding]:
 
 def _in_posts(database: Database, log_id: str, no: int) -> list[Finding]:
     rows = database.query("SELECT id, CAST(post AS BLOB) FROM posts WHERE no = ?", (no,))
-    return [Finding(log_id, "stray", None, f"post {post_id} is none that can be read") for post_id, data in rows if not posts.is_post(data)]
+    return [Finding(log_id, "stray", None, f"post {post_id} is none that can be read") for post_id, data in rows if post_in(data) is None]

@@ -7,7 +7,6 @@ stands behind is read. So a stale head never hides anything.
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from typing import Any
 
 import msgspec
@@ -16,20 +15,19 @@ from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import advance_all, head_of
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head
-from lousho_cli.domain.state import CACHE_SHAPE
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Heads
+from lousho_cli.stores.row_scan import Scan
+from lousho_cli.stores.rows import checksum, head_in
 from lousho_cli.stores.sqlite.claims import is_owner
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import SEQ_MASK
-from lousho_cli.stores.sqlite.logs import Scan, scan
+from lousho_cli.stores.sqlite.logs import scan
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
 _HEADS = """SELECT id, no, wake_at, head_crc, CAST(head AS BLOB),
     (SELECT max(key) FROM batches WHERE key BETWEEN logs.no << 24 AND (logs.no << 24) + 16777215) AS last
     FROM logs"""
-
-_decoder = msgspec.json.Decoder(Head)
 
 
 def save(connection: sqlite3.Connection, claim: SqliteClaim, head: Head) -> None:
@@ -41,7 +39,7 @@ def save(connection: sqlite3.Connection, claim: SqliteClaim, head: Head) -> None
 def put(connection: sqlite3.Connection, no: int, head: Head) -> None:
     """Replaces the head of a log."""
     data = encode_value(head)
-    connection.execute("UPDATE logs SET head_crc = ?, head = CAST(? AS TEXT) WHERE no = ?", (zlib.crc32(data, CACHE_SHAPE), data, no))
+    connection.execute("UPDATE logs SET head_crc = ?, head = CAST(? AS TEXT) WHERE no = ?", (checksum(data), data, no))
 
 
 def list_all(database: Database) -> Heads:
@@ -81,19 +79,9 @@ def _one(database: Database, row: tuple[Any, ...]) -> Head | None:
     log_id, no, wake_at, crc, data, last = row
     if last is None:
         return None
-    known = stored(crc, data)
+    known = head_in(crc, data)
     head = _current(database, no, log_id, known, last & SEQ_MASK)
     return msgspec.structs.replace(head, id=log_id, wake_at=wake_at)
-
-
-def stored(crc: int | None, data: bytes | None) -> Head | None:
-    """A head as it was cached; None when it is of no use."""
-    if data is None or zlib.crc32(data, CACHE_SHAPE) != crc:
-        return None
-    try:
-        return _decoder.decode(data)
-    except msgspec.DecodeError:
-        return None
 
 
 def _current(database: Database, no: int, log_id: str, known: Head | None, last: int) -> Head:

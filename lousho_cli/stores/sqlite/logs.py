@@ -1,7 +1,4 @@
-"""The batches of a log: reading and removing them, and what they look like as rows.
-
-In a database nothing is ever torn, so whatever is missing between two batches, or does not fit its checksum, is damage.
-"""
+"""The batches of a log: reading and removing them, and what they look like as rows."""
 
 from __future__ import annotations
 
@@ -9,12 +6,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from lousho_cli.core.trimming import has_base
-from lousho_cli.domain.codec import decode_line, encode_line
+from lousho_cli.domain.codec import encode_line
 from lousho_cli.domain.records import Batch
-from lousho_cli.ports.log_store import Hole
+from lousho_cli.stores.row_scan import Scan, scan_rows
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import first_key, key_of, last_key
 
@@ -34,21 +28,6 @@ class End(NamedTuple):
     head: int = 0
     epoch: int = 0
     durable: bool = True
-
-
-class Scan(msgspec.Struct):
-    """What a stretch of a log holds. ``size`` is in bytes, ``base`` that of a base it begins with, 0 for none.
-
-    synced: as in ``LogRead``.
-    """
-
-    batches: list[Batch] = []
-    holes: list[Hole] = []
-    head: int = 0
-    epoch: int = 0
-    synced: int | None = None
-    size: int = 0
-    base: int = 0
 
 
 def lines_of(no: int, batches: Sequence[Batch], *, durable: bool = True) -> list[Line]:
@@ -103,37 +82,3 @@ def scan(database: Database, no: int, after: int = 0) -> Scan:
         ((synced,),) = database.query(_DURABLE, (first_key(no), key_of(no, end.head), no)) or ((0,),)
         found.synced = synced if synced < end.head else None
     return found
-
-
-def scan_rows(rows: Iterable[tuple[int, bytes]], after: int = 0) -> Scan:
-    """Rows of (seq, line) to batches; never raises."""
-    found = Scan(head=after)
-    expected, batches = after + 1, found.batches
-    for seq, line in rows:
-        batch = decode_line(line)
-        found.size += len(line)
-        if batch is None or batch.seq != seq:
-            _hole(found, expected, seq, "damaged: the checksum does not fit")
-        else:
-            if seq != expected:
-                _gap(found, batch, expected, len(line))
-            batches.append(batch)
-            found.head = seq
-            if not found.base and len(batches) == 1 and seq == 1 and has_base(batch):
-                found.base = len(line)
-        expected = seq + 1
-    return found
-
-
-def _gap(found: Scan, batch: Batch, expected: int, size: int) -> None:
-    """A batch that is not the next: a log may begin with a base, whatever stood before it."""
-    if not found.batches and not found.holes and has_base(batch):
-        found.base = size
-    else:
-        _hole(found, expected, batch.seq - 1, "missing")
-
-
-def _hole(found: Scan, first: int, last: int, detail: str) -> None:
-    if found.holes and found.holes[-1].last == first - 1 and found.holes[-1].detail == detail:
-        first = found.holes.pop().first
-    found.holes.append(Hole(first, last, detail))

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
-from functools import cache
-from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from lousho_cli.errors import SDKError
+from lousho_cli.stores.forked import leave_to_parent
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keeper import Keeper
 from lousho_cli.stores.sqlite.opening import Adopt
 from lousho_cli.stores.sqlite.presence import Presence
 from lousho_cli.stores.sqlite.writer import Job, Writer
-
-if TYPE_CHECKING:
-    from lousho_cli.stores.sqlite.store import SqliteStore
 
 
 class Parts:
@@ -29,23 +23,18 @@ class Parts:
         self.writer = Writer(self.database)
         self.keeper = Keeper(self.writer, self.presence)
 
-    def let_go(self) -> None:
-        """``close`` for the garbage collector, which may have interrupted a transaction of another store: waits for nothing."""
-        self.keeper.stop()
-        self.writer.stop(wait=False)
-        if self.presence.is_here:
-            with contextlib.suppress(SDKError, sqlite3.Error):
-                self.writer.try_now(Job(self.presence.leave, durable=None))
-        self.presence.close()
-        self.database.close()
+    def close(self, *, wait: bool = True) -> None:
+        """Ends what runs, takes our name off the owners and closes the file.
 
-    def close(self) -> None:
-        """Ends what runs, takes our name off the owners and closes the file."""
+        Args:
+            wait: not for the garbage collector, which may have interrupted a transaction of another store.
+        """
         self.keeper.stop()
-        self.writer.stop()
+        self.writer.stop(wait=wait)
         if self.presence.is_here:
+            carry_out = self.writer.run_now if wait else self.writer.try_now
             with contextlib.suppress(SDKError, sqlite3.Error):
-                self.writer.run_now(Job(self.presence.leave, durable=None))
+                carry_out(Job(self.presence.leave, durable=None))
         self.presence.close()
         self.database.close()
 
@@ -53,20 +42,4 @@ class Parts:
         """In a forked child: lets go of what is the parent's, without a trace in the file."""
         self.keeper.leave_in_child()
         self.presence.close(remove=False)
-        _parents.append((self.database.abandon(), self))
-
-
-_parents: list[Any] = []
-"""Connections of a parent process. Closing them here would drop its locks, so they are kept for ever."""
-
-
-@cache
-def open_stores() -> WeakSet[SqliteStore]:
-    """The stores of this process; a forked child begins each of them anew."""
-    os.register_at_fork(after_in_child=_begin_anew)
-    return WeakSet()
-
-
-def _begin_anew() -> None:
-    for store in list(open_stores()):
-        store.begin_anew()
+        leave_to_parent(self.database.abandon(), self)

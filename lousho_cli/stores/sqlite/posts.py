@@ -6,19 +6,17 @@ import sqlite3
 import time
 from collections.abc import Collection, Sequence
 
-import msgspec
-
 from lousho_cli.core.posts import check_same_post
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import StorageError
 from lousho_cli.ports.log_store import FOLLOW_MS
 from lousho_cli.stores.bell import ring
+from lousho_cli.stores.rows import post_in, posts_in
 from lousho_cli.stores.sqlite.claims import number_of
 from lousho_cli.stores.sqlite.database import Database
 
 _WAITING = "SELECT n, CAST(post AS BLOB) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) ORDER BY n"
-_decoder = msgspec.json.Decoder(Post)
 
 
 def put(connection: sqlite3.Connection, log_id: str, post: Post) -> None:
@@ -30,7 +28,7 @@ def put(connection: sqlite3.Connection, log_id: str, post: Post) -> None:
     there = connection.execute(
         "SELECT CAST(post AS BLOB) FROM posts WHERE no = (SELECT no FROM logs WHERE id = ?) AND id = ?", (log_id, post.id)
     ).fetchall()
-    waiting = _read(there[0][0]) if there else None
+    waiting = post_in(there[0][0]) if there else None
     if waiting is not None:
         check_same_post(waiting, post)
         return
@@ -47,23 +45,7 @@ def waiting(database: Database, log_id: str) -> tuple[int, tuple[Post, ...]]:
     Raises:
         StorageError: they can not be read.
     """
-    rows = database.query(_WAITING, (log_id,))
-    if not rows:
-        return 0, ()
-    found = (_read(data) for _, data in rows)
-    return rows[-1][0], tuple(post for post in found if post is not None)
-
-
-def _read(data: bytes) -> Post | None:
-    try:
-        return _decoder.decode(data)
-    except msgspec.DecodeError:
-        return None
-
-
-def is_post(data: bytes) -> bool:
-    """Whether a row holds a post."""
-    return _read(data) is not None
+    return posts_in(database.query(_WAITING, (log_id,)))
 
 
 def discard(connection: sqlite3.Connection, log_id: str, post_ids: Sequence[str]) -> None:

@@ -7,13 +7,13 @@ only stands still keeps its lock, so there the lease decides.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import sqlite3
 
 from lousho_cli.errors import StorageError
-from lousho_cli.stores.locks import lock_is_free
+from lousho_cli.stores.locks import lock_is_free, remove_lock
+from lousho_cli.stores.locks import take_lock as _locked
 from lousho_cli.stores.machine import boot_id, steady
 
 
@@ -61,24 +61,13 @@ class Presence:
         """Lets the lock go."""
         if self._lock >= 0:
             if remove:
-                _remove(_lock_of(self._path, self.token))
+                remove_lock(_lock_of(self._path, self.token))
             os.close(self._lock)
             self._lock = -1
 
 
 def _lock_of(path: str, token: str) -> str:
     return f"{path}-owner-{token}"
-
-
-def _locked(path: str) -> int:
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        _remove(path)
-        raise
-    return file
 
 
 def is_gone(path: str, token: str, boot: str) -> bool:
@@ -94,11 +83,4 @@ def sweep(connection: sqlite3.Connection, path: str) -> None:
     for token, boot in connection.execute("SELECT token, boot FROM owners WHERE boot <> ''").fetchall():
         if is_gone(path, token, boot):
             connection.execute("DELETE FROM owners WHERE token = ?", (token,))
-            _remove(_lock_of(path, token))
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return  # it is gone already, or not ours to remove
+            remove_lock(_lock_of(path, token))

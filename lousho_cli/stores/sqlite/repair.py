@@ -11,10 +11,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lousho_cli.core.versions import require_known
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import StorageError
-from lousho_cli.stores.mending import damage_of, mended
+from lousho_cli.stores.mending import mendable, mended
 from lousho_cli.stores.sqlite import logs
 from lousho_cli.stores.sqlite.claims import require_owner
 from lousho_cli.stores.sqlite.database import Database
@@ -37,14 +36,11 @@ async def repair(store: SqliteStore, session_id: str) -> str | None:
     claim = await store.take(session_id, os.uname().nodename)
     try:
         found = logs.scan(store.database, claim.held.no)
-        require_known(session_id, found.batches)
-        kept, damage = damage_of(found.batches, found.holes)
-        if not damage:
+        parted = mendable(session_id, store.path, found.batches, found.holes)
+        if parted is None:
             return None
-        if not kept:
-            raise StorageError(f"session {session_id} in {store.path} holds no record that can be read")
         path = _keep(store.database, claim)
-        batches = mended(kept, damage, claim.epoch, claim.host, os.path.basename(path))
+        batches = mended(*parted, claim.epoch, claim.host, os.path.basename(path))
         await store.writer.run(Job(lambda connection: _replace(connection, claim, batches), durable=True), inline=True)
         return path
     finally:

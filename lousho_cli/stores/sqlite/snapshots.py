@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
 
-from lousho_cli.domain.codec import decode_state
-from lousho_cli.domain.state import CACHE_SHAPE, State
-from lousho_cli.errors import StorageError
+from lousho_cli.domain.state import State
+from lousho_cli.stores.rows import checksum, state_in
 from lousho_cli.stores.sqlite.claims import is_owner
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
@@ -19,7 +17,7 @@ def save(connection: sqlite3.Connection, claim: SqliteClaim, seq: int, data: byt
         return False
     connection.execute(
         "INSERT OR REPLACE INTO snapshots (no, seq, crc, state) VALUES (?, ?, ?, CAST(? AS TEXT))",
-        (claim.held.no, seq, zlib.crc32(data, CACHE_SHAPE), data),
+        (claim.held.no, seq, checksum(data), data),
     )
     return True
 
@@ -31,9 +29,4 @@ def load(database: Database, no: int, head: int) -> tuple[State, int] | None:
         StorageError: the database can not be read.
     """
     rows = database.query("SELECT crc, CAST(state AS BLOB) FROM snapshots WHERE no = ? AND seq <= ?", (no, head))
-    if not rows or zlib.crc32(rows[0][1], CACHE_SHAPE) != rows[0][0]:
-        return None
-    try:
-        return decode_state(rows[0][1]), len(rows[0][1])
-    except StorageError:
-        return None
+    return state_in(*rows[0]) if rows else None

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
 from lousho_cli.core.history_limit import DEFAULT_HISTORY_LIMIT, check_history_limit
 from lousho_cli.core.lease import check_ttl
@@ -23,33 +23,27 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.records import Batch
 from lousho_cli.domain.state import State
+from lousho_cli.domain.times import AT_ONCE
 from lousho_cli.errors import ConfigurationError, LogVersionError, StorageError
 from lousho_cli.ports.log_store import DEFAULT_TTL_MS, Claim, Heads, LogRead, Owner
+from lousho_cli.stores.forked import open_stores
+from lousho_cli.stores.lease import Terms, own
 from lousho_cli.stores.lookout import Lookout
-from lousho_cli.stores.machine import due_now
+from lousho_cli.stores.machine import steady
+from lousho_cli.stores.row_scan import Kept
 from lousho_cli.stores.sqlite import appending, claims, deleting, heads, logs, posts, snapshots
-from lousho_cli.stores.sqlite.parts import Parts, open_stores
+from lousho_cli.stores.sqlite.parts import Parts
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 from lousho_cli.stores.sqlite.writer import Job
-
-if TYPE_CHECKING:
-    from lousho_cli.stores.pruning import Pruned
-    from lousho_cli.stores.views import ApprovalView, CheckpointView
+from lousho_cli.stores.viewed import Prunable, Viewed
+from lousho_cli.stores.work import Looking, Work
 
 T = TypeVar("T")
 
 _POLL_S = 0.02
 
 
-class _Kept(NamedTuple):
-    """What a claim has read, for its owner, who reads it next."""
-
-    state: State | None
-    after: int
-    found: logs.Scan
-
-
-class SqliteStore:
+class SqliteStore(Viewed, Prunable, Looking):
     """Logs in the SQLite file ``path``. It is made at the first write; a file of the original product is taken over.
 
     Args:
@@ -70,10 +64,11 @@ class SqliteStore:
     def _begin(self) -> None:
         self._parts = Parts(self.path, partial(_adopt, self.path, self.history_limit))
         self.database, self.writer, self._keeper = self._parts.database, self._parts.writer, self._parts.keeper
-        self._closing = weakref.finalize(self, self._parts.let_go)
-        self._kept: dict[str, _Kept] = {}
+        self._closing = weakref.finalize(self, self._parts.close, wait=False)
+        self._kept: dict[str, Kept] = {}
         self._inbox_seen: dict[str, int] = {}
         self._lookout = Lookout(partial(posts.left, self.database))
+        self._work = Work()
 
     def begin_anew(self) -> None:
         """In a forked child: leaves what is open to the parent."""
@@ -86,44 +81,14 @@ class SqliteStore:
         if self._closing.detach() is not None:
             self._parts.close()
 
-    # Views
-
-    @property
-    def checkpoints(self) -> CheckpointView:
-        """The seed's checkpoint store over these logs."""
-        from lousho_cli.stores.views import CheckpointView
-
-        return CheckpointView(self)
-
-    @property
-    def approvals(self) -> ApprovalView:
-        """The seed's approval store over these logs."""
-        from lousho_cli.stores.views import ApprovalView
-
-        return ApprovalView(self)
-
-    async def prune(self, older_than_ms: float) -> Pruned:
-        """Removes sessions not touched for so many milliseconds, checkpoints that old, and approvals decided before.
-
-        Raises:
-            ConfigurationError: the age is no number from 0.
-            StorageError: the file can not be read or written.
-        """
-        from datetime import UTC, datetime
-
-        from lousho_cli.domain.times import stamp
-        from lousho_cli.stores.pruning import prune
-
-        return await prune(self, older_than_ms, now=stamp(datetime.now(UTC)))
-
     # Log
 
     async def append(self, claim: Claim, batches: Sequence[Batch], *, durable: bool = True) -> None:
-        mine = _own(claim)
+        mine = own(claim, SqliteClaim)
         mine.require()
         if not batches:
             return
-        if not appending.follow(mine, batches):
+        if not mine.is_followed_by(batches):
             raise self._not_next(mine, batches)
         rows = appending.Append(mine, batches, durable=durable)
         self._kept.pop(mine.log_id, None)
@@ -134,7 +99,7 @@ class SqliteStore:
             mine.synced = max(mine.synced, batches[-1].seq)
 
     async def flush(self, claim: Claim) -> None:
-        mine = _own(claim)
+        mine = own(claim, SqliteClaim)
         mine.require()
         head = mine.head
         if mine.synced >= head:
@@ -149,12 +114,11 @@ class SqliteStore:
         if no is None:
             return LogRead()
         kept = self._kept.pop(log_id, None)
-        if kept is None or kept.after > after or logs.end_of(self.database, no)[:2] != (kept.found.head, kept.found.epoch):
+        if kept is None or kept.after > after or not kept.ends_at(*logs.end_of(self.database, no)[:2]):
             found = logs.scan(self.database, no, after)
         else:
             found = kept.found
-        batches = found.batches if not found.batches or found.batches[0].seq > after else [b for b in found.batches if b.seq > after]
-        return LogRead(tuple(batches), found.head, found.epoch, tuple(found.holes), found.synced)
+        return found.behind(after)
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
         import asyncio
@@ -163,7 +127,7 @@ class SqliteStore:
         ends = time.monotonic() + timeout_ms / 1000
         while True:
             no = self._number(log_id)
-            if no is not None and logs.end_of(self.database, no)[0] > after:
+            if (0 if no is None else logs.end_of(self.database, no)[0]) != after:
                 return True
             if (newest := posts.newest(self.database, log_id)) > seen:
                 self._inbox_seen[log_id] = newest  # told once: who never looks into the inbox would else be woken for ever
@@ -174,7 +138,7 @@ class SqliteStore:
             await asyncio.sleep(min(_POLL_S, left))
 
     async def save_snapshot(self, claim: Claim, state: State) -> None:
-        mine = _own(claim)
+        mine = own(claim, SqliteClaim)
         data = encode_value(state)
         try:
             if await self._write(Job(lambda connection: snapshots.save(connection, mine, state.seq, data))):
@@ -188,13 +152,13 @@ class SqliteStore:
             return None
         end = logs.end_of(self.database, no)
         kept = self._kept.get(log_id)
-        if kept is not None and end[:2] == (kept.found.head, kept.found.epoch):
+        if kept is not None and kept.ends_at(*end[:2]):
             return kept.state
         loaded = snapshots.load(self.database, no, end[0])
         return loaded[0] if loaded else None
 
     async def trim(self, claim: Claim, base: Batch) -> None:
-        mine = _own(claim)
+        mine = own(claim, SqliteClaim)
         mine.require()
         try:
             require_base(mine.log_id, base, mine.head, mine.epoch)
@@ -229,7 +193,7 @@ class SqliteStore:
             kept = self._read_for_claim(mine.held.no)
             require_writable(log_id, kept.found.batches, kept.found.holes)
         except BaseException as error:
-            wake_at = due_now() if isinstance(error, LogVersionError) else None
+            wake_at = AT_ONCE if isinstance(error, LogVersionError) else None
             await self._release(mine, lambda connection: claims.refuse(connection, mine.held, wake_at))
             raise
         mine.head = kept.found.head
@@ -246,23 +210,23 @@ class SqliteStore:
 
     def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int, renew_ms: int | None) -> SqliteClaim:
         held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
-        mine = SqliteClaim(log_id, host, ttl_ms, held, self._keeper.forget, renew_ms)
+        mine = SqliteClaim(Terms(log_id, host, ttl_ms, renew_ms, steady()), held, self._keeper.forget)
         self._keeper.add(mine)
         return mine
 
-    def _read_for_claim(self, no: int) -> _Kept:
+    def _read_for_claim(self, no: int) -> Kept:
         """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
         head = logs.end_of(self.database, no).head
         loaded = snapshots.load(self.database, no, head)
         after = loaded[0].seq if loaded else 0
-        return _Kept(loaded[0] if loaded else None, after, logs.scan(self.database, no, after))
+        return Kept(loaded[0] if loaded else None, after, logs.scan(self.database, no, after))
 
     def _drop(self, log_id: str) -> None:
         """Lets go of what was kept: the log changes, or is no longer ours."""
         self._kept.pop(log_id, None)
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
-        mine = _own(claim)
+        mine = own(claim, SqliteClaim)
         synced = mine.head if mine.failure is None else 0
         await self._release(mine, lambda connection: claims.give_back(connection, mine.held, wake_at, synced))
 
@@ -294,7 +258,7 @@ class SqliteStore:
         return heads.one(self.database, check_session_id(log_id))
 
     async def save_head(self, claim: Claim, head: Head) -> None:
-        mine = _own(claim)
+        mine = own(claim, SqliteClaim)
         if head.seq != mine.head or not head.seq:
             return
         try:
@@ -334,7 +298,7 @@ class SqliteStore:
 
     def _not_next(self, mine: SqliteClaim, batches: Sequence[Batch]) -> StorageError:
         self._require_not_lost(mine)
-        return appending.not_next(mine, batches)
+        return mine.not_next(batches)
 
     def _require_not_lost(self, mine: SqliteClaim) -> None:
         """Says that the log is another's where what was given does not fit it: the caller may go by what that one wrote."""
@@ -365,9 +329,3 @@ def _checked(path: str | os.PathLike[str]) -> str:
     if text == ":memory:":
         raise ConfigurationError("a store in memory is memory_store()", field="path", hint="Give SqliteStore the path of a file.")
     return text
-
-
-def _own(claim: Claim) -> SqliteClaim:
-    if not isinstance(claim, SqliteClaim):
-        raise TypeError(f"a claim of another store: {claim!r}")
-    return claim

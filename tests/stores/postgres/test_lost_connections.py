@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 from cutting_proxy import CuttingProxy
 
@@ -18,6 +20,7 @@ from lousho_cli.errors import OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.ports.credentials import Credential
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.stores.postgres import database, driver
+from lousho_cli.stores.postgres.deleting import Deleting
 from lousho_cli.stores.postgres.store import PostgresStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -35,7 +38,7 @@ async def test_an_append_counts_once(url: str, proxy: CuttingProxy, opened: Open
     store = opened(proxy.url(url))
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])
-    proxy.cut_at("WITH given", done=done)
+    proxy.cut_at("append_some", done=done)
     await store.append(claim, [batch(2), batch(3)], durable=durable)
     await store.append(claim, [batch(4)])
     assert proxy.cuts == 1
@@ -46,7 +49,7 @@ async def test_an_append_counts_once(url: str, proxy: CuttingProxy, opened: Open
 async def test_appends_of_many_sessions_count_once_each(url: str, proxy: CuttingProxy, opened: Open, batch: MakeBatch, done: bool) -> None:
     store = opened(proxy.url(url))
     held = [await store.claim(f"s{n}", "here") for n in range(6)]
-    proxy.cut_at("WITH given", done=done)
+    proxy.cut_at("append_some", done=done)
     await asyncio.gather(*(store.append(one, [batch(seq)]) for seq in (1, 2, 3) for one in held))
     assert proxy.cuts == 1
     for n in range(6):
@@ -90,6 +93,26 @@ async def test_whatever_else_is_written_counts_once(url: str, proxy: CuttingProx
     assert head is not None
     assert head.wake_at == AT
     assert fold((await store.read("trip")).batches) == session
+
+
+async def test_a_deletion_counts_once(url: str, proxy: CuttingProxy, opened: Open, batch: MakeBatch) -> None:
+    store, other = opened(proxy.url(url)), opened(url)
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    await store.release(claim)
+    proxy.cut_at("COMMIT", done=True)
+    assert await store.delete("trip") is True, "it was there, although the second try found nothing"
+    assert proxy.cuts == 1
+    deleting = Deleting(store._parts.presence, "trip")
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1, claim.epoch)])
+    await store.release(claim)
+    assert other.database.now(deleting) is True
+    claim = await other.claim("trip", "there")
+    await other.append(claim, [batch(1, claim.epoch)])
+    await other.release(claim)
+    assert other.database.now(deleting) is True, "the answer to the first was lost"
+    assert await seqs(other) == [1], "what was begun meanwhile stays"
 
 
 async def test_a_secret_is_not_lost_with_the_answer(url: str, proxy: CuttingProxy, opened: Open) -> None:
@@ -149,6 +172,28 @@ async def test_a_server_that_is_away_for_long_is_a_clear_error(
     await store.append(again, [batch(1, again.epoch)])
 
 
+async def test_a_server_that_is_away_fails_all_sessions_at_once(
+    url: str, proxy: CuttingProxy, opened: Open, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not each in its turn, as long as one is tried for: the last of many would wait for an hour."""
+    monkeypatch.setattr(database.Database.now, "__kwdefaults__", {"writes": True, "patience_s": 0.2, "limit_s": None})
+    store = opened(proxy.url(url))
+    held = [await store.claim(f"s{n}", "here") for n in range(8)]
+    proxy.refuse()
+    tried = 0
+    real = store._parts.writer._database.now
+
+    def counting(*args: Any, **options: Any) -> Any:
+        nonlocal tried
+        tried += threading.current_thread().name == "lousho-append"
+        return real(*args, **options)
+
+    monkeypatch.setattr(store.database, "now", counting)
+    failed = await asyncio.gather(*(store.append(one, [batch(1)]) for one in held), return_exceptions=True)
+    assert all(isinstance(one, StorageError) for one in failed)
+    assert tried <= 2, "the first may have gone alone"
+
+
 async def test_what_could_not_be_given_back_is_free_once_the_server_is_there(
     url: str, proxy: CuttingProxy, opened: Open, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,3 +251,41 @@ async def test_another_of_several_addresses_takes_over(url: str, proxy: CuttingP
     proxy.refuse()
     await store.append(claim, [batch(2)])
     assert await seqs(store) == [1, 2]
+
+
+async def test_a_server_that_is_away_is_not_waited_for_by_one_after_the_other(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.heartbeat("-", 1000)
+    clock = Clock()
+    monkeypatch.setattr(database, "time", clock)
+
+    def away_s() -> float:
+        begun = clock.now
+        with pytest.raises(StorageError):
+            store.database.now(lost)
+        return clock.now - begun
+
+    first = away_s()
+    assert database.PATIENCE_S / 2 < first <= database.PATIENCE_S
+    assert [away_s() for _ in range(3)] == [pytest.approx(0.5, abs=0.5)] * 3
+    store.database.now(lambda hand: hand.rows("SELECT 1"))
+    assert away_s() > database.PATIENCE_S / 2, "it was there meanwhile"
+    clock.now += 60.0
+    assert away_s() > database.PATIENCE_S / 2, "nobody asked for long"
+
+
+class Clock:
+    """One on which only sleeping takes time."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def lost(hand: Any) -> None:
+    raise psycopg.OperationalError("the connection was lost")

@@ -1,4 +1,4 @@
-"""Work that nobody drives is found by an index, and given to one who asks; of several tenants and agents each gets its turn."""
+"""Work that nobody drives is found by an index, and given to one who asks. What every store promises of it is in the contracts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ NOW = "2026-06-01T00:00:00.000Z"
 @pytest.fixture(autouse=True)
 def offered_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was given to one may be given to another at once, where a test does not say else."""
-    monkeypatch.setattr(pending, "_FIND", pending._FIND.replace(f"- {pending.OFFER_MS}", "+ 1000"))
+    monkeypatch.setattr(pending, "OFFER_MS", -1000)
+    monkeypatch.setattr(pending, "TIDY_EVERY_S", 0.0)
 
 
 async def session(store: PostgresStore, log_id: str, batch: MakeBatch, *, ended: bool = False, agent: str = "a", **options: Any) -> Any:
@@ -55,17 +56,6 @@ async def ids(store: PostgresStore, limit: int = 100, now: str = NOW) -> list[st
     return [head.id for head in await store.pending(limit, now)]
 
 
-async def test_only_what_has_work_is_found(store: PostgresStore, batch: MakeBatch) -> None:
-    await session(store, "open", batch)
-    await session(store, "ended", batch, ended=True)
-    driven = await session(store, "driven", batch, release=False)
-    await session(store, "unsaved", batch, saved=False)
-    await session(store, "unsaved-ended", batch, saved=False, ended=True)
-    assert sorted(await ids(store)) == ["open", "unsaved"]
-    assert not driven.overdue
-    assert await ids(store, 0) == []
-
-
 async def test_what_has_no_work_is_not_looked_at_again(store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
     await session(store, "unsaved-ended", batch, saved=False, ended=True)
     due = "SELECT count(*) FROM {s}.logs WHERE due_ms IS NOT NULL"
@@ -84,37 +74,12 @@ async def test_a_background_agent_is_the_work_of_its_lead(store: PostgresStore, 
     assert sql("SELECT due_ms FROM {s}.logs") == [(None,)]
 
 
-async def test_a_wake_is_work_once_it_is_due(store: PostgresStore, batch: MakeBatch) -> None:
-    await session(store, "later", batch, wake_at="2026-07-01T00:00:00.000Z")
-    assert await ids(store) == []
-    assert await ids(store, now="2026-07-01T00:00:00.001Z") == ["later"]
-
-
-async def test_a_post_for_a_session_at_rest_is_work(store: PostgresStore, batch: MakeBatch) -> None:
-    await session(store, "ended", batch, ended=True)
-    assert await ids(store) == []
-    await store.post("ended", Post("p", "input", NOW, body={}))
-    assert await ids(store) == ["ended"]
-    assert await ids(store) == ["ended"]
-
-
 async def test_what_a_lost_owner_left_is_work(store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
     claim = await session(store, "left", batch, release=False)
     assert await ids(store) == []
     sql("UPDATE {s}.owners SET renewed_ms = renewed_ms - 40000")
     assert await ids(store) == ["left"]
     assert claim.epoch == 1
-
-
-async def test_tenants_and_agents_take_turns(store: PostgresStore, batch: MakeBatch) -> None:
-    for n in range(6):
-        await session(store, f"big-{n}", batch, tenant="big")
-    await session(store, "small", batch, tenant="small")
-    await session(store, "other", batch, tenant="big", agent="b")
-    first = await ids(store, 4)
-    assert {"small", "other"} < set(first)
-    assert len(first) == 4
-    assert first[-1].startswith("big")
 
 
 async def test_many_who_ask_at_once_get_different_work(
@@ -129,3 +94,61 @@ async def test_many_who_ask_at_once_get_different_work(
     assert len(given) == len(set(given))
     rest = [head.id for _ in range(4) for head in await store.pending(3, NOW)]
     assert sorted([*given, *rest]) == [f"s{n:02}" for n in range(12)]
+
+
+async def test_ten_thousand_sessions_of_one_agent_hold_up_no_other(store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
+    await session(store, "big-0", batch, tenant="big")
+    many = "SELECT 'big-' || g, 1, 2, 1, due_ms - 1000000, lane FROM {s}.logs, generate_series(1, 10000) g"
+    sql(f"INSERT INTO {{s}}.logs (id, epoch, head, head_epoch, due_ms, lane) {many}")
+    sql("INSERT INTO {s}.records SELECT l.no, r.seq, r.epoch, r.line FROM {s}.logs l, {s}.records r WHERE l.no > r.no")
+    await session(store, "small", batch, tenant="small")
+    given = [head.id for _ in range(3) for head in await store.pending(1, NOW)]
+    assert "small" in given
+    assert len([one for one in given if one.startswith("big-")]) >= 1
+
+
+async def test_what_never_rested_has_its_turn_too(store: PostgresStore, batch: MakeBatch) -> None:
+    for n in range(4):
+        await session(store, f"a-{n}", batch, agent="a", saved=False)
+    await session(store, "b", batch, agent="b", saved=False)
+    assert "b" in await ids(store, 2)
+
+
+async def test_thousands_that_run_elsewhere_do_not_hide_what_is_free(store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
+    claim = await session(store, "driven", batch, release=False)
+    many = "SELECT 'driven-' || g, owner, ttl_ms, due_ms, lane, 2 FROM {s}.logs, generate_series(1, 5000) g"
+    sql(f"INSERT INTO {{s}}.logs (id, owner, ttl_ms, due_ms, lane, head) {many}")
+    await session(store, "free", batch)
+    assert await ids(store, 4) == ["free"]
+    assert not claim.overdue
+
+
+async def test_a_closed_store_leaves_its_work_to_others(
+    store: PostgresStore, url: str, opened: Callable[..., PostgresStore], batch: MakeBatch
+) -> None:
+    gone = opened(url)
+    claim = await session(gone, "left", batch, release=False)
+    assert await ids(store) == []
+    gone.close()
+    assert await ids(store) == ["left"]
+    assert await store.owner("left") is None
+    assert claim.epoch == 1
+
+
+async def test_posts_for_sessions_that_never_began_are_in_nobodys_way(store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
+    await store.post("nothing", Post("p", "abort", NOW))
+    await session(store, "s", batch)
+    assert await ids(store) == ["s"]
+    assert sql("SELECT due_ms FROM {s}.logs WHERE id = 'nothing'") == [(None,)]
+    await session(store, "nothing", batch)
+    assert sorted(await ids(store)) == ["nothing", "s"]
+
+
+async def test_whoever_asks_goes_round_the_lanes_and_ends(store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
+    later = "2027-01-01T00:00:00.000Z"
+    for n in range(20):
+        await session(store, f"later-{n}", batch, tenant=f"t{n:02}", wake_at=later)
+    await session(store, "now", batch, tenant="t15")
+    for _ in range(3):
+        assert await ids(store, 3) == ["now"]
+    assert len(await ids(store, 30, later)) == 21

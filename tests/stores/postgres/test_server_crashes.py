@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +20,6 @@ Open = Callable[..., PostgresStore]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    # What is not waited for reaches the disk late: so a killed server surely loses it.
     running = Server("wal_writer_delay=10s", "max_connections=40")
     yield running
     running.remove()
@@ -61,7 +62,21 @@ async def test_what_was_acknowledged_is_there_after_a_kill_of_the_server(server:
         assert await texts(store, f"s{number}") == acknowledged[number]
 
 
+def write_late(server: Server) -> None:
+    """From now on nothing comes to the disk but what somebody waits for: so a killed server surely loses the rest."""
+    found: list[Any] = []
+    while not found:  # it is started behind the server
+        found = server.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+    os.kill(found[0][0], signal.SIGSTOP)
+
+
+def start_lazy(server: Server) -> None:
+    server.start()
+    write_late(server)
+
+
 async def test_what_the_server_had_not_on_its_disk_is_sent_again(server: Server, opened: Open, batch: MakeBatch) -> None:
+    write_late(server)
     store = opened(server.url)
     claim = await store.claim("quick", "here")
     await store.append(claim, [batch(1)])
@@ -69,14 +84,14 @@ async def test_what_the_server_had_not_on_its_disk_is_sent_again(server: Server,
     await store.append(claim, [batch(3)], durable=False)
     assert (await store.read("quick")).synced == 1
     server.kill()
-    server.start()
+    start_lazy(server)
     assert (await opened(server.url).read("quick")).head == 1  # it was lost there
     await store.append(claim, [batch(4)])
     found = await store.read("quick")
     assert ([one.seq for one in found.batches], found.synced) == ([1, 2, 3, 4], None)
     await store.append(claim, [batch(5)], durable=False)
     server.kill()
-    server.start()
+    start_lazy(server)
     await store.flush(claim)
     assert [one.seq for one in (await store.read("quick")).batches] == [1, 2, 3, 4, 5]
     await store.append(claim, [batch(6)], durable=False)

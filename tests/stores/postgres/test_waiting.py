@@ -12,6 +12,10 @@ from cutting_proxy import CuttingProxy
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
+from lousho_cli.domain.messages import Message
+from lousho_cli.errors import NotFoundError
+from lousho_cli.executor import log_events
+from lousho_cli.host import following
 from lousho_cli.stores.postgres import lookout
 from lousho_cli.stores.postgres.store import PostgresStore
 
@@ -104,6 +108,8 @@ async def test_a_wake_is_told_to_who_waits_for_work(store: PostgresStore, url: s
     assert again.epoch == 2
     async with asyncio.timeout(10):
         assert await waiting is True
+    assert await store.wait_for_work(60_000) is True, "nobody has asked what is pending since"
+    await store.pending(1, AT)
     assert await store.wait_for_work(1) is False
 
 
@@ -125,6 +131,85 @@ async def test_waiting_sessions_ask_the_server_nothing(store: PostgresStore) -> 
     assert asked <= 2 + (time.monotonic() - begun) / lookout.LISTENING_S, "a look every three seconds, for all of them"
     for one in waiting:
         one.cancel()
+
+
+async def test_what_other_hosts_are_told_of_is_not_kept(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every host hears of every post. The places for what was told between two waits are for its own sessions."""
+    monkeypatch.setattr(lookout, "_MOST_TOLD", 5)
+    await store.inbox("mine")
+    for n in range(20):
+        store._lookout.tell(f"other-{n}")
+    store._lookout.tell("mine")
+    async with asyncio.timeout(10):
+        await store.wait_for_post("mine", 60_000)
+    assert store._lookout._told == {"mine"}
+    monkeypatch.setattr(lookout, "_FORGET_S", 0.0)
+    for n in range(20):
+        await store.inbox(f"long-ago-{n}")
+    assert len(store._lookout._looked) < 10
+
+
+async def test_however_many_wait_for_an_end_one_look_serves_them_all(
+    store: PostgresStore, url: str, opened: Open, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def not_told(log_id: str) -> None:
+        """That somebody looks on is written every five seconds, for each."""
+
+    monkeypatch.setattr(store, "follow", not_told)
+    monkeypatch.setattr(lookout, "_SELDOM_S", 0.2)
+    for module in (following, log_events):
+        monkeypatch.setattr(module, "WATCH_MS", 50)
+    driver = opened(url)
+    held = [await driver.claim(f"s{n}", "there") for n in range(40)]
+    begun = (r.Claimed("there"), r.Created("a"), r.InputReceived("i", (Message("user", "go"),)), r.RunStarted("i"), r.InputApplied("i"))
+    for claim in held:
+        await driver.append(claim, [batch(1, 1, *begun)])
+    waiting = [asyncio.create_task(following.settlement_of(store, f"s{n}", "i", lambda: None)) for n in range(40)]
+    told = [0] * 40
+
+    async def read_on(number: int) -> None:
+        async for event in log_events.read_events(store, f"s{number}", (0, -1), lambda _teller, _driven: True):
+            told[number] = event.cursor
+
+    reading = [asyncio.create_task(read_on(n)) for n in range(40)]
+    async with asyncio.timeout(20):
+        while store._lookout._pace < lookout._SELDOM_S or not all(told):
+            await asyncio.sleep(0.01)
+    asked = 0
+    real = store.database.now
+
+    def counting(*args: Any, **options: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return real(*args, **options)
+
+    store.database.now = counting  # type: ignore[method-assign]
+    since = time.monotonic()
+    await asyncio.sleep(0.5)  # each of them sees some times whether it still has to wait
+    assert asked <= 2 + (time.monotonic() - since) / lookout._SELDOM_S
+    for claim in held:
+        await driver.append(claim, [batch(2, 1, r.InputSettled("i", "completed"))])
+    async with asyncio.timeout(20):
+        assert {(await one).outcome for one in waiting} == {"completed"}
+        while set(told) != {2}:
+            await asyncio.sleep(0.01)
+    for task in reading:
+        task.cancel()
+
+
+async def test_who_waits_for_an_end_learns_that_the_session_was_deleted(store: PostgresStore, batch: MakeBatch) -> None:
+    claim = await store.claim("trip", "here")
+    begun = (r.Claimed("here"), r.Created("a"), r.InputReceived("i", (Message("user", "go"),)), r.RunStarted("i"), r.InputApplied("i"))
+    await store.append(claim, [batch(1, 1, *begun)])
+    waiting = asyncio.create_task(following.settlement_of(store, "trip", "i", lambda: None))
+    async with asyncio.timeout(10):
+        while "trip" not in store._lookout._for_growth:
+            await asyncio.sleep(0.01)
+    await store.release(claim)
+    await store.delete("trip")
+    async with asyncio.timeout(10):
+        with pytest.raises(NotFoundError):
+            await waiting
 
 
 async def test_who_looks_on_wakes_for_an_append_here_and_elsewhere(store: PostgresStore, url: str, opened: Open, batch: MakeBatch) -> None:
