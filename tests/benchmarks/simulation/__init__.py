@@ -1,0 +1,1 @@
+"""A simulation of many hosts over one PostgreSQL: see ``simulate.py``."""
