@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from lousho_cli.app.agents import AgentChoice, find_agent
+from lousho_cli.app.agents import find_agent
 from lousho_cli.app.harnesses import FileAgent, agent_of, harness_of
 from lousho_cli.app.own_credentials import OwnCredentials
-from lousho_cli.app.preparing import RunFlags
+from lousho_cli.app.worked import WorkOrder
 from lousho_cli.domain.heads import Head
-from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.host.finding import undriven
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.host.observing import Observer, TurnEnd
 from lousho_cli.ports.log_store import LogStore
@@ -24,18 +22,11 @@ class OwnAgents:
         on_turn_end: gets each end of a turn.
     """
 
-    def __init__(self, store: LogStore, flags: RunFlags, choice: AgentChoice, on_turn_end: Callable[[TurnEnd], None]) -> None:
-        self._store, self._flags, self._choice = store, flags, choice
-        self._host = create_harness_host({"log": store}, observer=Observer(None, on_turn_end), credentials=OwnCredentials(store=store))
-
-    async def pending(self) -> AsyncIterator[Head]:
-        """The sessions with work that nobody drives, longest untouched first.
-
-        Raises:
-            StorageError: the store can not be read.
-        """
-        async for head in undriven(self._store, SYSTEM_CLOCK.now()):
-            yield head
+    def __init__(self, store: LogStore, order: WorkOrder, on_turn_end: Callable[[TurnEnd], None]) -> None:
+        self._flags, self._choice = order.flags, order.choice
+        ownership = {"expires_after_ms": order.lease_ms}
+        observer, credentials = Observer(None, on_turn_end), OwnCredentials(store=store)
+        self._host = create_harness_host({"log": store}, ownership=ownership, observer=observer, credentials=credentials)
 
     @asynccontextmanager
     async def agent_of(self, head: Head) -> AsyncIterator[FileAgent]:

@@ -54,9 +54,13 @@ def _made(name: str) -> dict[str, Any]:
 
     from lousho_cli.app.results import NotResumed, RunDone
 
-    if name == "resume-all":
-        either, types = msgspec.json.schema_components([RunDone, NotResumed], ref_template="#/$defs/{name}")
-        schema: Any = {"type": "array", "items": {"anyOf": list(either)}, "$defs": types}
+    if name in ("resume-all", "worker"):
+        from lousho_cli.app.worked import Status, Worked
+
+        kinds = [RunDone, NotResumed] if name == "resume-all" else [Worked, Status]
+        either, types = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+        one = {"anyOf": list(either)}
+        schema: Any = {**({"type": "array", "items": one} if name == "resume-all" else one), "$defs": types}
     else:
         schema = msgspec.json.schema(_type_of(name))
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))  # plain JSON: no tuples
@@ -81,7 +85,6 @@ def _type_of(name: str) -> Any:
         sessions,
         showing,
         trimming,
-        working,
     )
     from lousho_cli.app.evaluating import add
     from lousho_cli.evals import eval_results
@@ -109,7 +112,6 @@ def _type_of(name: str) -> Any:
         "eval-add": add.Added,
         "prune": pruning.PruneDone,
         "trim": trimming.Trimmed,
-        "worker": working.Worked,
     }
     return types[name]
 

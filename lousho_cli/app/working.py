@@ -1,96 +1,45 @@
 """``worker``: takes up the work that nobody drives, a few sessions at a time, until it is told to stop.
 
-It knows nothing but the store: what is pending is asked anew each time, longest untouched first, so that any number of
+It knows nothing but the store: for what is pending it asks anew each time, for as many as it has room for, so that any number of
 workers share one store. What it could not go on with is named once and tried again later.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from typing import Literal, Protocol
+import os
+import socket
+from collections.abc import Collection
+from typing import Literal
 
 import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
-from lousho_cli.app.agents import AgentChoice, require_places
+from lousho_cli.app.agents import AGENT_NOT_FOUND, require_places
+from lousho_cli.app.asking import Asking
 from lousho_cli.app.notify import notify
 from lousho_cli.app.own_agents import OwnAgents
-from lousho_cli.app.preparing import RunFlags
 from lousho_cli.app.results import PendingItem, RunDone, RunFailure
 from lousho_cli.app.run_ends import TOOL_STOPPED, done_of_session, item_of_session
 from lousho_cli.app.signals import Caught, watching
-from lousho_cli.app.wiring import current_folder, open_store
-from lousho_cli.core.pending import has_work
+from lousho_cli.app.wiring import close_store, current_folder, open_store
+from lousho_cli.app.worked import Standing, Status, View, Worked, WorkOrder
+from lousho_cli.core.pending import has_work, held_up
 from lousho_cli.domain.heads import Head
-from lousho_cli.errors import AbortedError, OwnershipLostError, PropagatingToolError, SDKError, StorageError
+from lousho_cli.domain.times import later
+from lousho_cli.errors import AbortedError, ConfigurationError, OwnershipLostError, PropagatingToolError, SDKError, StorageError
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.host.observing import TurnEnd
+from lousho_cli.host.thread import RETRY_MS
 from lousho_cli.ports.log_store import LogStore
-
-CONCURRENCY = 4
+from lousho_cli.ports.undriven import any_to_look_after
 
 RETRY_S = 30.0
 """When a session is tried again that could not be gone on with."""
 
-LOOK_EVERY_S, LOOK_AT_MOST_S, SHARE = 0.1, 5.0, 10
-"""How often the store is asked what is pending: so seldom that asking takes at most one part in ``SHARE`` of the time."""
-
-
-class WorkOrder(msgspec.Struct, frozen=True):
-    """What a worker is to do. once: only what is pending now, then end."""
-
-    concurrency: int = CONCURRENCY
-    once: bool = False
-    flags: RunFlags = RunFlags()
-    choice: AgentChoice = AgentChoice()
-
-
-class Worked(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One thing that happened to a session on a worker.
-
-    taken: this worker drives it now. settled: an input came to its end, completed or aborted; failed: it failed. waits: for a
-    person. left: it could not be gone on with, and is tried again later. given-back: it is driven here no more; ``pending``
-    says that it has work left.
-    """
-
-    type: Literal["taken", "settled", "failed", "waits", "left", "given-back"]
-    at: str
-    session: str
-    agent: str
-    input_id: str | None = None
-    done: RunDone | None = None
-    waits: PendingItem | None = None
-    error: RunFailure | None = None
-    pending: bool = False
-
-
-class Standing(msgspec.Struct):
-    """What a worker has to show for itself: sessions it drives, those it found and has not begun, inputs that ended, and their cost."""
-
-    running: int = 0
-    queued: int = 0
-    done: int = 0
-    failed: int = 0
-    waiting: int = 0
-    cost_usd: float | None = 0.0
-
-
-class View(Protocol):
-    """Who is shown what a worker does."""
-
-    def say(self, what: Worked) -> None:
-        """Something happened to a session."""
-
-    def stand(self, standing: Standing) -> None:
-        """How the worker stands now."""
-
-    def warn(self, text: str) -> None:
-        """Something the person should know."""
-
-    def tell(self, text: str) -> None:
-        """A sentence about what is happening."""
+_AGAIN_S = 2.0
+"""When one is looked at again that another took before this worker could."""
 
 
 async def work(order: WorkOrder, view: View) -> tuple[Caught, bool]:
@@ -107,8 +56,11 @@ async def work(order: WorkOrder, view: View) -> tuple[Caught, bool]:
     assert store is not None, "a store that may be created is always there"
     controller = AbortController()
     worker = Worker(store, order, view)
-    with watching(controller, view.tell, drains=True) as caught:
-        await worker.work(controller.signal)
+    try:
+        with watching(controller, view.tell, drains=True) as caught:
+            await worker.work(controller.signal)
+    finally:
+        close_store(store)
     return caught, worker.stuck
 
 
@@ -117,11 +69,14 @@ class Worker:
 
     def __init__(self, store: LogStore, order: WorkOrder, view: View) -> None:
         self._store, self._order, self._view = store, order, view
-        self._agents = OwnAgents(store, order.flags, order.choice, self._turn_ended)
+        self._agents = OwnAgents(store, order, self._turn_ended)
+        self._asking = Asking(store, SYSTEM_CLOCK, lambda text: view.warn(text, again=True))
         self._running: dict[str, asyncio.Task[None]] = {}
         self._driven: dict[str, AgentFile] = {}
         self._begun: set[str] = set()
         self._later: dict[str, float] = {}
+        self._strange: dict[str, float] = {}
+        self._seen: set[str] = set()
         self._named: dict[str, str] = {}
         self._standing = Standing()
 
@@ -132,48 +87,85 @@ class Worker:
 
     async def work(self, stop: AbortSignal) -> None:
         """Works until ``stop`` fires, or once."""
-        leaving = asyncio.ensure_future(stop.wait())
+        reports = bool(self._order.status_every_s) and not self._order.once
+        feeding = asyncio.ensure_future(self._take_what_is_pending() if self._order.once else self._feed())
+        stopping = asyncio.ensure_future(stop.wait())
+        reporting = [asyncio.ensure_future(self._report())] if reports else []
         try:
-            found, pause = await self._found()
-            while not stop.aborted:
-                self._begin(found)
-                if self._order.once and not self._running and not found:
-                    return
-                full = len(self._running) >= self._order.concurrency  # then nothing is looked for: nothing could begin
-                watched = {leaving, *self._running.values()}
-                await asyncio.wait(watched, timeout=None if full else pause, return_when=asyncio.FIRST_COMPLETED)
-                if not self._order.once and not stop.aborted:
-                    found, pause = await self._looked_again()
+            await asyncio.wait({feeding, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if feeding.done():
+                feeding.result()
         finally:
-            leaving.cancel()
+            for task in (feeding, stopping, *reporting):
+                task.cancel()
             await self._agents.close()
             await asyncio.gather(*self._running.values())
+            if reports:
+                await self._say_status(ask=False)
 
     # What is pending
 
-    async def _looked_again(self) -> tuple[list[Head], float | None]:
-        try:
-            return await self._found()
-        except StorageError as error:
-            self._view.warn(f"the store can not be read now: {error}")
-            return [], LOOK_AT_MOST_S
+    async def _feed(self) -> None:
+        """Keeps as many going as may be."""
+        while True:
+            room = self._order.concurrency - len(self._running)
+            if not room:
+                await self._one_less()
+                continue
+            if len(await self._begun_of(room, self._held_back(), self._strangers())) < room:
+                await self._asking.more()
 
-    async def _found(self) -> tuple[list[Head], float | None]:
-        """What may begin, longest untouched first, and how long to wait before looking again."""
-        began = time.monotonic()
-        found = [head async for head in self._agents.pending() if self._may_begin(head.id, began)]
-        cost = time.monotonic() - began
-        return found, None if self._order.once else min(max(LOOK_EVERY_S, cost * SHARE), LOOK_AT_MOST_S)
+    async def _take_what_is_pending(self) -> None:
+        """Each session once, until all have had their turn; then says which are held back."""
+        while True:
+            room = self._order.concurrency - len(self._running)
+            if room and (found := await self._begun_of(room, self._seen)):
+                self._seen.update(found)
+                continue
+            if not self._running:
+                break
+            await self._one_less()
+        while held := await self._asking.held_back(later(SYSTEM_CLOCK.now(), RETRY_MS), self._seen):
+            self._seen.update(head.id for head in held)
+            for head in filter(held_up, held):
+                self._leave(head.id, head.agent, RunFailure(message=head.error or ""))
 
-    def _may_begin(self, session_id: str, now: float) -> bool:
-        return session_id not in self._running and self._later.get(session_id, 0.0) <= now
+    async def _one_less(self) -> None:
+        await asyncio.wait(self._running.values(), return_when=asyncio.FIRST_COMPLETED)
 
-    def _begin(self, found: list[Head]) -> None:
-        while found and len(self._running) < self._order.concurrency:
-            head = found.pop(0)
+    async def _begun_of(self, room: int, without: Collection[str], strange: Collection[str] = ()) -> list[str]:
+        """Begins to drive what is pending, as far as there is room, and gives its ids."""
+        found = await self._asking.some(room, without, strange)
+        for head in found:
             self._running[head.id] = asyncio.ensure_future(self._drive(head))
-        self._standing.running, self._standing.queued = len(self._running), len(found)
+        self._stand()
+        return [head.id for head in found]
+
+    def _held_back(self) -> list[str]:
+        """Those that are not wanted now, as they are in hand, or to be tried again later."""
+        self._later = _still(self._later)
+        return [*self._running, *self._later]
+
+    def _strangers(self) -> list[str]:
+        """Agents that are not here, so that this worker is not given thousands of sessions that others are there for."""
+        self._strange = _still(self._strange)
+        return list(self._strange)
+
+    def _stand(self) -> None:
+        self._standing.running = len(self._begun)
+        self._standing.queued = len(self._running.keys() - self._begun)
         self._view.stand(self._standing)
+
+    async def _report(self) -> None:
+        while True:
+            await asyncio.sleep(self._order.status_every_s)
+            await self._say_status(ask=True)
+
+    async def _say_status(self, *, ask: bool) -> None:
+        self._stand()
+        numbers = msgspec.structs.asdict(self._standing)
+        times = await self._asking.times(ask=ask)
+        self._view.report(Status(at=SYSTEM_CLOCK.now(), host=socket.gethostname(), pid=os.getpid(), store=times, **numbers))
 
     # One session
 
@@ -183,31 +175,44 @@ class Worker:
                 self._driven[head.id] = agent.file
                 if await self._agents.drive(head, agent, lambda: self._take(head.id)):
                     await self._given_back(head)
-                elif await self._store.owner(head.id) is None:  # nobody was quicker: it can not be taken, and a warning said why
-                    self._later[head.id] = time.monotonic() + RETRY_S
+                else:  # somebody was quicker; or nobody was, and it can not be taken: then a warning said why
+                    self._put_off(head.id, RETRY_S if await self._store.owner(head.id) is None else _AGAIN_S)
         except AbortedError:
             return  # told to stop before it began
         except Exception as error:  # noqa: BLE001 - an agent's code may raise anything, and the other sessions are none of its business
-            self._leave(head.id, head.agent, error)
+            if head.path is None and isinstance(error, ConfigurationError) and error.code == AGENT_NOT_FOUND:
+                self._strange[head.agent] = SYSTEM_CLOCK.monotonic() + RETRY_S  # it is found by its name, or not at all
+            self._leave(head.id, head.agent, _failure(error))
         finally:
             self._begun.discard(head.id)
             self._driven.pop(head.id, None)
             self._running.pop(head.id, None)
+            self._stand()
 
     def _take(self, session_id: str, agent: str | None = None) -> None:
         if session_id not in self._begun:
             self._begun.add(session_id)
+            self._stand()
             self._tell("taken", session_id, agent=agent)
 
     async def _given_back(self, head: Head) -> None:
-        now = await self._store.head(head.id)
-        self._tell("given-back", head.id, pending=now is not None and has_work(now, SYSTEM_CLOCK.now()))
+        now, at = await self._store.head(head.id), SYSTEM_CLOCK.now()
+        self._tell("given-back", head.id, pending=now is not None and has_work(now, at))
+        if now is not None and now.seq == head.seq and await any_to_look_after(self._store, now, at):
+            self._leave(head.id, head.agent, RunFailure(message="a background agent of it can not be gone on with here"))
 
     def _turn_ended(self, end: TurnEnd) -> None:
+        self._take(end.thread_id, end.session.agent)
+        self._tell_end(end)
+        if end.thread_id not in self._running:  # a background agent is its lead's work, and the end of its turn is all that is seen of it
+            self._begun.discard(end.thread_id)
+            self._stand()
+
+    def _tell_end(self, end: TurnEnd) -> None:
         session, name = end.session, end.thread_id
-        self._take(name, session.agent)
         if isinstance(end.failure, _LOST) or (end.failure is not None and session.outcome is None):
-            self._leave(name, session.agent, end.failure)
+            self._standing.claims_lost += isinstance(end.failure, OwnershipLostError)
+            self._leave(name, session.agent, _failure(end.failure))
             return
         done = done_of_session(name, session, end.failure)
         kind: Literal["settled", "failed", "waits"] = "settled"
@@ -241,10 +246,12 @@ class Worker:
         for warning in notify(file.notify, msgspec.to_builtins(waits) if waits is not None else failed, file.folder):
             self._view.warn(warning)
 
-    def _leave(self, session_id: str, agent: str, error: Exception) -> None:
+    def _put_off(self, session_id: str, seconds: float) -> None:
+        self._later[session_id] = SYSTEM_CLOCK.monotonic() + seconds
+
+    def _leave(self, session_id: str, agent: str, failure: RunFailure) -> None:
         """Names what could not be gone on with, once, and tries it again later."""
-        self._later[session_id] = time.monotonic() + RETRY_S
-        failure = _failure(error)
+        self._put_off(session_id, RETRY_S)
         if self._named.get(session_id) != failure.message:
             self._named[session_id] = failure.message
             self._tell("left", session_id, agent=agent, error=failure)
@@ -257,6 +264,12 @@ class Worker:
 
 _LOST = (OwnershipLostError, StorageError)
 """What a session is left with whose log could not be written to the end: what it says is not known here."""
+
+
+def _still(until: dict[str, float]) -> dict[str, float]:
+    """Those whose time is not over."""
+    now = SYSTEM_CLOCK.monotonic()
+    return {name: at for name, at in until.items() if at > now}
 
 
 def _failure(error: Exception) -> RunFailure:

@@ -181,6 +181,10 @@ def test_an_agent_that_changed_is_refused_where_that_is_an_error(project: Any, l
     assert [line["error"]["code"] for line in lines(ran.out) if line["type"] == "left"] == ["LOUSHO_AGENT_DRIFT"]
     shown = project.lousho("list", "--json").data[0]
     assert (shown["status"], "outcome" in shown) == ("in-progress", False)
+    again = project.lousho("worker", "--once", "--json", "--on-drift", "error")  # it is held back for half a minute, and said to be
+    (held,) = lines(again.out)
+    assert (again.code, held["type"], held["session"], held["error"]["message"][:7]) == (1, "left", "s", "drift: ")
+    assert "s: left: drift: " in project.lousho("worker", "--once").out
 
 
 def test_a_cut_call_is_reported_where_that_is_asked_for(project: Any, cut: Any) -> None:
@@ -355,7 +359,10 @@ def test_ds_164_in_a_rolling_deploy_a_turn_goes_on_within_a_second(project: Any,
     out, _ = old.communicate(timeout=20)
     gone = time.monotonic()
     assert old.returncode == 143
-    assert lines(out)[-1]["type"] == "given-back"  # ``pending`` or not: by now the other one may have done it all
+    assert [line["type"] for line in lines(out)][-2:] == [
+        "given-back",
+        "status",
+    ]  # ``pending`` or not: by now the other one may have done it all
     assert line_of(new, "s", "settled")["done"]["text"] == "done"
     assert time.monotonic() - gone < 10  # a lease would last for 30
     assert project.counts == {"a": (1, 1), "b": (2, 1)}
@@ -417,11 +424,32 @@ def test_an_idle_worker_ends_at_once(project: Any, spawn: Any, begun: Any) -> No
     assert worker.wait(20) == 130
 
 
+def test_in_a_file_a_worker_says_how_it_stands_where_that_changed(project: Any, begun: Any, spawn: Any, folder: Path) -> None:
+    begun("t")
+    with (folder / "log").open("w") as log:
+        worker = spawn("worker", "--status-every", "50ms", stdout=log)
+        project.until(lambda: "1 done" in (folder / "log").read_text())
+        for _ in range(2):  # it has looked twice since
+            assert project.lousho("list").code == 0
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(20) == 143, worker.stderr.read()
+    said = [line for line in (folder / "log").read_text().splitlines() if line.startswith("status: ")]
+    assert len(said) == len({line.partition(", store ")[0] for line in said})
+    assert said[-1].startswith("status: 0 running, 0 queued, 1 done, cost unknown, store ")
+
+
+@pytest.mark.parametrize("wrong", ["--status-every=soon", "--status-every=-1s", "--lease=0", "--lease=1ms"])
+def test_its_times_are_lengths_of_time(project: Any, wrong: str) -> None:
+    ran = project.lousho("worker", "--once", wrong)
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
 def test_on_a_terminal_a_status_line_stands_below(project: Any, begun: Any, terminal: Any) -> None:
     begun("t")
     running = terminal("worker")
     running.until("t: given back")
-    running.until("0 running, 0 waiting, 1 done, cost", behind="t: given back")
+    running.until("0 running, 0 queued, 1 done, cost", behind="t: given back")
     running.process.send_signal(signal.SIGTERM)
     assert running.ended() == 143
 

@@ -14,7 +14,7 @@ EXAMPLES = (
     "lousho worker                       goes on with what hosts that are gone left, until Ctrl-C or SIGTERM",
     "lousho worker --agents agents/      finds the agents of sessions by name here; else each where it was stored",
     "lousho worker --once                only what is pending now, then ends",
-    "lousho worker --json                a JSON line for each thing that happens; see: lousho schema worker",
+    "lousho worker --json                JSON lines, one for each thing that happens; see: lousho schema worker",
 )
 
 
@@ -25,6 +25,12 @@ def run(
     agents: AgentPaths = None,
     on_drift: OnDrift = None,
     interrupted: Interrupted = None,
+    status_every: Annotated[
+        str, typer.Option("--status-every", metavar="TIME", help="How often it says how it stands, where that is no terminal; 0 for never.")
+    ] = "60s",
+    lease: Annotated[
+        str, typer.Option("--lease", metavar="TIME", help="How long a session stays with a worker on another machine that fell silent.")
+    ] = "30s",
     output: Format = "text",
 ) -> int:
     """Take work that nobody drives, until stopped. What runs then is given back, and another worker goes on with it at once."""
@@ -32,13 +38,15 @@ def run(
 
     from lousho_cli.app.agents import AgentChoice
     from lousho_cli.app.preparing import RunFlags
-    from lousho_cli.app.working import WorkOrder
+    from lousho_cli.app.worked import WorkOrder
 
     face = face_of(ctx)
     if output == "ndjson" or face.json:
         face.json = face.out.compact = True
     flags = RunFlags(on_drift=on_drift, interrupted=interrupted)
-    order = WorkOrder(concurrency, once, flags, AgentChoice(agents=tuple(agents or ()), store=face.store))
+    choice = AgentChoice(agents=tuple(agents or ()), store=face.store)
+    every_ms = _ms(status_every, "--status-every", "60s, or 0 for never", zero=True)
+    order = WorkOrder(concurrency, once, flags, choice, every_ms / 1000, _ms(lease, "--lease", "30s"))
     return asyncio.run(_work(face, order))
 
 
@@ -53,3 +61,16 @@ async def _work(face: Face, order: Any) -> int:
     if caught.stopped:
         return Exit.STOPPED
     return Exit.FAILED if stuck and order.once else Exit.DONE
+
+
+def _ms(text: str, flag: str, such_as: str, *, zero: bool = False) -> int:
+    from lousho_cli.app.durations import parse_duration
+    from lousho_cli.errors import ConfigurationError
+
+    if zero and text.strip() == "0":
+        return 0
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        field = flag.removeprefix("--").replace("-", "_")
+        raise ConfigurationError(f"{flag} {error}, not {text!r:.60}", field=field, code="LOUSHO_USAGE", hint=f"Try: {such_as}") from error

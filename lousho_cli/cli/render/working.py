@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -34,23 +34,37 @@ class WorkView:
         self._line: Any = None
         self._broken = False
         self._warned: set[str] = set()
+        self._reported = ""
 
     def say(self, what: Any) -> None:
         """Something happened to a session."""
+        if self._face.json:
+            self._print(self._face.out.json_line, what)
+        elif not self._face.quiet:
+            self.rest()
+            self._print(self._face.out.line, _said(what))
+        elif what.type in _ENDS:
+            self._print(self._face.out.line, what.session)
+
+    def _print(self, line: Callable[[Any], None], what: Any) -> None:
         if self._broken:
             return
         try:
-            if self._face.json:
-                self._face.out.json_line(what)
-            elif self._face.quiet:
-                if what.type in _ENDS:
-                    self._face.out.line(what.session)
-            else:
-                self.rest()
-                self._face.out.line(_said(what))
+            line(what)
             self._face.out.flush()
         except OSError:
             self._broken = True
+
+    def report(self, status: Any) -> None:
+        """How the worker stands, said now and then: to a program each time, to a person where something changed since.
+
+        On a terminal the status line says it all the time.
+        """
+        if self._face.json:
+            self._print(self._face.out.json_line, status)
+        elif not self._face.quiet and not self._face.err.terminal and (text := _status(status)) != self._reported:
+            self._reported = text
+            self._print(self._face.out.line, f"status: {text}{_store(status.store)}")
 
     def stand(self, standing: Any) -> None:
         """How the worker stands now, on a terminal."""
@@ -61,9 +75,9 @@ class WorkView:
         else:
             self._line.update(text)
 
-    def warn(self, text: str) -> None:
-        """Something the person should know, said once."""
-        if text in self._warned:
+    def warn(self, text: str, *, again: bool = False) -> None:
+        """Something the person should know, said once unless it is to be said ``again``."""
+        if text in self._warned and not again:
             return
         self._warned = {*self._warned, text} if len(self._warned) < _REMEMBERED else {text}
         self.rest()
@@ -112,9 +126,15 @@ def _error(error: Any) -> str:
 
 
 def _status(standing: Any) -> str:
-    parts = [f"{standing.running} running", f"{standing.queued} waiting", f"{standing.done} done"]
+    parts = [f"{standing.running} running", f"{standing.queued} queued", f"{standing.done} done"]
     if standing.failed:
         parts.append(f"{standing.failed} failed")
     if standing.waiting:
         parts.append(f"{standing.waiting} wait for a person")
+    if standing.claims_lost:
+        parts.append(f"{standing.claims_lost} lost to other hosts")
     return ", ".join([*parts, f"cost {dollars(standing.cost_usd)}"])
+
+
+def _store(times: Any) -> str:
+    return "" if times is None else f", store {times.median_ms:g} ms, at most {times.max_ms:g} ms"
