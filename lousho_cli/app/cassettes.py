@@ -23,17 +23,18 @@ def open_tape(name: str | None, session: Session | None) -> Tape | None:
         session: the session the run goes on with, None for a new one.
 
     Raises:
-        ConfigurationError: the name is empty.
+        ConfigurationError: the name is empty, or a setting is not valid.
         CassetteError: the file can not be used.
     """
     if name is None:
         return None
     if not name.strip():
         raise ConfigurationError("--cassette is empty", field="--cassette", code="LOUSHO_USAGE", hint="Name a file, or leave it out.")
+    from lousho_cli.app.redacting import taking_out_of_cassettes
     from lousho_cli.evals.tape import Tape
 
     path = current_folder() / Path(name).expanduser()
-    return Tape(path, goes_on=session is not None and session.exists, stays_open=True)
+    return Tape(path, goes_on=session is not None and session.exists, stays_open=True, clean=taking_out_of_cassettes())
 
 
 def taped(provider: Provider, tape: Tape | None) -> Provider:

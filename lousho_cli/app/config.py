@@ -34,10 +34,13 @@ class Settings(BaseModel):
     interrupted: Literal["rerun", "report"] | None = Field(None, description="What to do with a call that was cut.")
     agents: list[str] | None = Field(None, description="Agent files, or folders of them, to find agents by name in.")
     redact: list[str] | None = Field(None, description="Regular expressions of what export --redact takes out besides keys.")
+    redact_keys: list[str] | None = Field(None, description="Names under which export --redact and cassettes keep no text, as password.")
 
 
-_LISTS = frozenset({"agents", "redact"})
-"""The settings of several values; a variable holds several paths, or one expression."""
+_LISTS = frozenset({"agents", "redact", "redact_keys"})
+"""The settings of several values; a variable holds several paths, one expression, or names with commas between them."""
+
+_BETWEEN = {"agents": os.pathsep, "redact_keys": ","}
 
 
 class Setting(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,7 +84,7 @@ def _found(flags: Mapping[str, Any]) -> dict[str, Setting]:
         values = _valid(table, str(file))
         found |= {name: Setting(name, _resolved(name, value, file), kind, str(file)) for name, value in values.items()}
     environment = {name: os.environ[variable_of(name)] for name in Settings.model_fields if os.environ.get(variable_of(name))}
-    lists = {name: text.split(os.pathsep) if name == "agents" else [text] for name, text in environment.items() if name in _LISTS}
+    lists = {name: text.split(_BETWEEN[name]) if name in _BETWEEN else [text] for name, text in environment.items() if name in _LISTS}
     values = _valid(environment | lists, "the environment")
     found |= {name: Setting(name, value, "environment", variable_of(name)) for name, value in values.items()}
     given = _valid({name: value for name, value in flags.items() if value is not None}, "the command line")

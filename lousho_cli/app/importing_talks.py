@@ -22,6 +22,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.plain import text_of
+from lousho_cli.domain.session import IMPORTING
 from lousho_cli.errors import ConfigurationError, DamagedLogError, LogVersionError, SessionBusyError
 from lousho_cli.interchange.reading.fields import time
 from lousho_cli.interchange.reading.transcribing import Group, Transcriber
@@ -122,11 +123,11 @@ class _Talk:
 
     def beginning(self, known: int, epoch: int) -> tuple[r.Record, ...]:
         created = () if known else (r.Created(self.source.agent, parent=self.parent),)
-        return (*created, self.origin(epoch, whole=False))
+        return (*created, r.SettingChanged(IMPORTING, True), self.origin(epoch, whole=False))
 
     def ending(self, epoch: int) -> tuple[r.Record, ...]:
         told = f"imported from {self._file} ({self.source.kind}): {self.count} messages"
-        return (self.origin(epoch, whole=True), r.Note("import", told))
+        return (self.origin(epoch, whole=True), r.SettingChanged(IMPORTING, None), r.Note("import", told))
 
 
 async def _write(store: LogStore, talk: _Talk, place: Place) -> None:

@@ -1,4 +1,4 @@
-"""What ``export --redact`` takes out of a text, and how often it did."""
+"""What ``export --redact`` and recordings take out of a text, and how often an export did."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import os
 import re
 from collections.abc import Sequence
 
+from lousho_cli.core.secret_keys import MARK, text_under
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.interchange.writing.redacting import Redact
 
 
-def taking_out(patterns: Sequence[str]) -> Redact:
+def taking_out(patterns: Sequence[str], keys: Sequence[str] = ()) -> Redact:
     """What takes secrets out of a text: keys of the known kinds, the secrets of the environment, and what the patterns match.
+
+    Args:
+        keys: names under which no text is to stand, beside those that name a secret anyway.
 
     Raises:
         ConfigurationError: a pattern is none, or matches nothing at all as well.
     """
-    from lousho_cli.evals.redact import MARK, redactor
+    from lousho_cli.evals.redact import redactor
 
     own = [_compiled(pattern) for pattern in patterns]
 
@@ -25,7 +29,19 @@ def taking_out(patterns: Sequence[str]) -> Redact:
             text = pattern.sub(lambda _found: MARK, text)
         return text
 
-    return redactor(without_own if own else None, os.environ)
+    return redactor(without_own if own else None, os.environ, keys)
+
+
+def taking_out_of_cassettes() -> Redact:
+    """What takes secrets out of what a command records, and of what it compares with a recording.
+
+    Raises:
+        ConfigurationError: a setting is not valid.
+    """
+    from lousho_cli.app.config import load_settings
+    from lousho_cli.evals.redact import redactor
+
+    return redactor(None, os.environ, load_settings().redact_keys or ())
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -50,6 +66,12 @@ class Counting:
         self.changed = 0
 
     def __call__(self, text: str) -> str:
-        clean = text if self._redact is None else self._redact(text)
+        return self._counted(text, text if self._redact is None else self._redact(text))
+
+    def under(self, key: str, text: str) -> str:
+        """A text that stands under a key of data; see ``text_under``."""
+        return self._counted(text, text if self._redact is None else text_under(key, text, self._redact))
+
+    def _counted(self, text: str, clean: str) -> str:
         self.changed += clean != text
         return clean

@@ -12,6 +12,8 @@ _NAMES = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNO
 
 # An address may stand in JSON: a quote or a backslash ends it.
 _URL_USER = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"'\\]{0,200}):(?P<password>[^\s/\"'\\]+)@", re.IGNORECASE)
+# Where a password may hold what no other address has there: nobody encodes it who does not know that one must.
+_DATABASE_USER = re.compile(r"(?P<before>\bpostgres(?:ql)?://[^\s/:\"'\\]{0,200}):[^\s\"\\]+@", re.IGNORECASE)
 _URL_QUERY = re.compile(
     r"(?P<before>[?&][^\s=&#\"'\\]{0,30}?(?:key|token|secret|password|passwd|signature|sig|auth|listen)[^\s=&#\"'\\]{0,30}=)[^\s&#\"'<>\\]+",
     re.IGNORECASE,
@@ -33,5 +35,6 @@ def values_masker(environ: Mapping[str, str], mask: str, least: int) -> Callable
 def masked_urls(text: str, mask: str) -> str:
     """A text with ``mask`` in the place of the passwords and keys of the addresses in it."""
     if "://" in text:
+        text = _DATABASE_USER.sub(lambda found: f"{found['before']}:{mask}@", text)
         text = _URL_USER.sub(lambda found: f"{found['before']}:{mask}@", text)
     return _URL_QUERY.sub(lambda found: f"{found['before']}{mask}", text)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from lousho_cli.core.masking import names_secret, values_masker
 from lousho_cli.core.redaction import masked
+from lousho_cli.core.secret_keys import MARK, SecretKeys, says_what, secret_keys, text_under
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import HookError
 
 Redact = Callable[[str], str]
 """Text in, the same text without secrets out."""
-
-MARK = "[REDACTED]"
 
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\\.', re.DOTALL)
 """A JSON text inside a text. An escape outside of one is passed over, so that no quote is looked at twice."""
@@ -25,10 +24,11 @@ _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|\\.', re.DOTALL)
 _LEAST = 12  # a shorter password may be a word that means something elsewhere
 
 
-def redactor(own: Redact | None = None, environ: Mapping[str, str] | None = None) -> Redact:
-    """What takes keys of the known kinds out of a text, then whatever ``own`` knows of besides.
+def redactor(own: Redact | None = None, environ: Mapping[str, str] | None = None, keys: Sequence[str] = ()) -> Redact:
+    """What takes keys of the known kinds out of a text, and texts under keys such as ``password``, then whatever ``own`` knows of besides.
 
     ``environ``: variables, of which the values of those named like a secret go, too, where they are long enough.
+    ``keys``: further keys under which no text is to stand.
 
     JSON inside a text is looked at as it is read: a key that is written with escapes is found, too.
 
@@ -36,20 +36,21 @@ def redactor(own: Redact | None = None, environ: Mapping[str, str] | None = None
         HookError: ``own`` raised, or gave no text.
     """
     secrets = tuple((name, value) for name, value in (environ or {}).items() if names_secret(name))
-    return _redactor(own, secrets) if own is not None else _without_own(secrets)
+    under = secret_keys(tuple(keys))
+    return _redactor(own, secrets, under) if own is not None else _without_own(secrets, under)
 
 
 @lru_cache(maxsize=4)  # many cassettes of one process share what was looked at
-def _without_own(secrets: tuple[tuple[str, str], ...]) -> Redact:
-    return _redactor(None, secrets)
+def _without_own(secrets: tuple[tuple[str, str], ...], under: SecretKeys) -> Redact:
+    return _redactor(None, secrets, under)
 
 
-def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...]) -> Redact:
+def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...], under: SecretKeys) -> Redact:
     without_values = values_masker(dict(secrets), MARK, _LEAST)
 
     @lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more
     def redact(text: str) -> str:
-        clean = masked(without_values(text_of(text)), MARK)
+        clean = under.masked(masked(without_values(text_of(text)), MARK), MARK)
         if own is not None:
             clean = _asked(own, clean)
         return _LITERAL.sub(literal, clean) if "\\" in clean else clean
@@ -65,6 +66,10 @@ def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...]) -> Redac
         clean = redact(read)
         return written if clean == text_of(read) else json.dumps(clean, ensure_ascii=False)
 
+    def text(key: str, value: str) -> str:
+        return MARK if value and under(key) else redact(value)
+
+    redact.under = text  # type: ignore[attr-defined]  # see text_under
     return redact
 
 
@@ -79,14 +84,22 @@ def _asked(own: Redact, text: str) -> str:
 
 
 def redacted(value: Any, redact: Redact) -> Any:
-    """JSON data with every text in it redacted, keys included."""
+    """JSON data with every text in it redacted, keys included, and none under a key that hides what stands there."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {redact(key): redacted(item, redact) for key, item in value.items()}
+        return {redact(key): _under(says_what(key, value), item, redact) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [redacted(item, redact) for item in value]
     return value
+
+
+def _under(key: str, item: Any, redact: Redact) -> Any:
+    if isinstance(item, str):
+        return text_under(key, item, redact)
+    if isinstance(item, (list, tuple)):
+        return [text_under(key, one, redact) if isinstance(one, str) else redacted(one, redact) for one in item]
+    return redacted(item, redact)
 
 
 def pieces_of(pieces: list[str], redact: Redact) -> list[str]:

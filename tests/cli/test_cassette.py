@@ -44,6 +44,23 @@ def test_a_run_is_recorded_and_then_played(project: Any, folder: Path) -> None:
     assert shown[0]["messages"] == shown[1]["messages"] == shown[2]["messages"]
 
 
+def test_a_text_under_a_key_that_names_a_secret_is_in_no_recording_or_export(
+    project: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("done")
+    (folder / "lousho.toml").write_text('redact_keys = ["ward"]\n')
+    said = json.dumps({"password": "hunter2", "Ward": "north", "beds": 7})
+    assert project.run(said, "-s", "s", "--cassette", "tape.json").code == 0
+    assert project.run(said, "--cassette", "tape.json", "--store", "elsewhere").code == 0  # it is taken out of what is compared, too
+    assert len(project.requests) == 1
+    clean = json.dumps({"password": "[REDACTED]", "Ward": "[REDACTED]", "beds": 7})
+    assert not [word for word in ("hunter2", "north") if word in (folder / "tape.json").read_text()]
+    (out,) = [m["content"] for m in json.loads(project.lousho("export", "s", "--to", "openai", "--redact").out) if m["role"] == "user"]
+    assert out == clean
+    monkeypatch.setenv("LOUSHO_REDACT_KEYS", "beds,nurse")
+    assert '"Ward": "north"' in json.loads(project.lousho("export", "s", "--to", "openai", "--redact").out)[1]["content"]
+
+
 def test_a_pause_goes_on_recording_and_a_replay_pauses_and_goes_on_as_well(project: Any, folder: Path) -> None:
     project.write(["gated"], ["a"], "done", tools=("a", "gated"), gated=("gated",))
     paused = project.run("Go", "-s", "s", "--cassette", "tape.json")

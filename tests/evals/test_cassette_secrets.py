@@ -12,7 +12,7 @@ import pytest
 from lousho_cli import HookError, ProviderError, cassette
 from lousho_cli.domain.messages import Message, Native, Reasoning, ToolCall
 from lousho_cli.evals.normalise import normalised_text
-from lousho_cli.evals.redact import redactor
+from lousho_cli.evals.redact import redacted, redactor
 from lousho_cli.ports.provider import Answer, ModelRequest, ReasoningDelta, TextDelta, ToolSpec
 
 SECRETS = {
@@ -171,6 +171,87 @@ def test_plain_words_stay(words: str) -> None:
     assert redactor()(words) == words
 
 
+@pytest.mark.parametrize("key", [
+    "password", "DB_PASSWORD", "dbPassword", "apiKey", "api_key", "X-Api-Key", "token", "access_token", "accessToken", "github_token",
+    "authorization", "Authorization", "clientSecret", "passwd", "pwd", "Set-Cookie", "aws_secret_access_key", "private_key", "credentials",
+    "proxyAuthorization", "googleAccessToken", "gh_token", "sshKey", "Ocp-Apim-Subscription-Key", "jwt",
+])  # fmt: skip
+def test_a_text_under_a_key_that_names_a_secret_goes(key: str) -> None:
+    word = 'hun"ter\\2'
+    pair = json.dumps({key: word})
+    for text, clean in (
+        (pair, json.dumps({key: "[REDACTED]"})),
+        (f"see {pair}", f"see {json.dumps({key: '[REDACTED]'})}"),
+        (json.dumps({"said": pair}), json.dumps({"said": json.dumps({key: "[REDACTED]"})})),
+        (repr({key: "hunter2"}), repr({key: "[REDACTED]"})),
+        (json.dumps(json.dumps({key: "hunter2"}))[1:-1], json.dumps(json.dumps({key: "[REDACTED]"}))[1:-1]),
+    ):
+        assert redactor()(text) == clean
+    assert "hunt" not in redactor()(f'{{"{key}": "hunter')  # what is cut off
+    assert redacted({key: word, "n": [{key: word}]}, redactor()) == {key: "[REDACTED]", "n": [{key: "[REDACTED]"}]}
+
+
+@pytest.mark.parametrize(("text", "clean"), [
+    ("PGPASSWORD=hunter2 psql; export API_KEY=abc", "PGPASSWORD=[REDACTED] psql; export API_KEY=[REDACTED]"),
+    ("""A_TOKEN="hun ter" B_SECRET='hunter2'; C=1""", """A_TOKEN="[REDACTED]" B_SECRET='[REDACTED]'; C=1"""),
+    ("login --password=hunter2 --api-key='abc' -v", "login --password=[REDACTED] --api-key='[REDACTED]' -v"),
+    ("db:\n  password: hunter2\n  - api_key: abc # old\n  a: b", "db:\n  password: [REDACTED]\n  - api_key: [REDACTED] # old\n  a: b"),
+])  # fmt: skip
+def test_a_variable_an_option_or_a_line_goes_by_its_name(text: str, clean: str) -> None:
+    assert redactor()(text) == clean
+    assert redactor()(json.dumps({"ran": text, "n": 1})) == json.dumps({"ran": clean, "n": 1})
+    assert redactor()(clean) == clean
+
+
+@pytest.mark.parametrize("data", [
+    {"Set-Cookie": ["hunter2", "", "hunter2"], "n": 1},
+    {"headers": [{"name": "Authorization", "value": "hunter2"}], "env": [{"key": "DB_PASSWORD", "value": "hunter2"}]},
+])  # fmt: skip
+def test_a_list_under_such_a_key_goes_and_a_text_whose_name_stands_beside_it(data: Any) -> None:
+    clean = json.loads(json.dumps(data).replace("hunter2", "[REDACTED]"))
+    assert redacted(data, redactor()) == clean
+    assert redactor()(json.dumps(data)) == json.dumps(clean)
+    assert redactor()(json.dumps({"said": json.dumps(data)})) == json.dumps({"said": json.dumps(clean)})
+    assert "hunt" not in redactor()(json.dumps(data).partition("er2")[0])  # what is cut off
+
+
+def test_json_in_which_a_variable_is_named_stays_json() -> None:
+    for value in (
+        "PASSWORD=",
+        'PASSWORD="',
+        "PASSWORD='",
+        "PASSWORD='x",
+        'PASSWORD="x\\',
+        "--token=",
+        '"password": "\\',
+        '"password": ["',
+        "password: x",
+    ):
+        for data in ({"a": value, "b": [value, 1]}, [value, "x"], {"said": json.dumps({"a": value, "b": 1})}):
+            for text in (json.dumps(data), json.dumps(data, indent=1), json.dumps(data, separators=(",", ":"))):
+                json.loads(redactor()(text))
+
+
+@pytest.mark.parametrize("data", [
+    {"max_tokens": 4096, "tokens": 12, "token": 5, "password": None, "secret": True, "api_key": ""},
+    {"next_page_token": "abc", "pageToken": "abc", "stop_token": "</s>", "tokenizer": "bpe", "author": "ann", "compass": "north"},
+    {"properties": {"password": {"type": "string"}}, "required": ["password", "token"]},
+    {"name": "city", "value": "Rome"},
+])  # fmt: skip
+def test_what_only_looks_like_such_a_key_or_is_no_text_stays(data: Any) -> None:
+    assert redactor()(json.dumps(data)) == json.dumps(data)
+    assert redacted(data, redactor()) == data
+    assert redactor()("connect(password=password, max_token=5); MAX_TOKEN=5") == "connect(password=password, max_token=5); MAX_TOKEN=5"
+    for code in ("class A:\n    password: str\n", "{\n  password: args.password,\n}", 'PASSWORD="$OTHER"', "password: see the letter"):
+        assert redactor()(code) == code
+
+
+def test_a_person_has_keys_of_his_own() -> None:
+    clean = redactor(keys=("patient", "Akten Nr."))
+    assert clean('{"Patient": "Ada", "akten nr.": "7f"}') == '{"Patient": "[REDACTED]", "akten nr.": "[REDACTED]"}'
+    assert redacted({"patient": "Ada", "password": "x"}, clean) == {"patient": "[REDACTED]", "password": "[REDACTED]"}
+
+
 def test_numbers_next_to_a_secret_stay_exact() -> None:
     args = f'{{"n": 9007199254740993, "f": 1.10, "k": "{escaped(SECRETS["openai"])}", "big": {"9" * 400}}}'
     assert redactor()(args) == args.replace(escaped(SECRETS["openai"]), "[REDACTED]")
@@ -188,6 +269,16 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         "?key" * 10_000,
         "-----BEGIN PRIVATE KEY-----" * 1500,
         "a://" * 10_000,
+        '"password":"' * 10_000,
+        '\\"password\\":\\"' * 10_000,
+        "A_" * 40_000,
+        "PASSWORD='" * 10_000,
+        'PASSWORD=\\"' * 10_000,
+        '"password":["' * 10_000,
+        '"password":["' + '\\"' * 40_000,
+        '\\"password\\":\\"' + "\\" * 80_000,
+        "\npassword: " * 10_000,
+        '"name":"token","value":"' * 5000,
     ):
         normalised_text(redactor()(text))
     assert time.process_time() - begun < 2

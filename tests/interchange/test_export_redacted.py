@@ -50,6 +50,15 @@ def test_a_key_is_out_of_every_form(said: str) -> None:
     assert all("[REDACTED]" in text for text in all_forms(clean).values())
 
 
+def test_what_stands_under_a_key_that_names_a_secret_is_out_of_every_form() -> None:
+    batches = eventful(json.dumps({"password": "hunter2", "max_tokens": 7}))
+    assert all("hunter2" in text for text in all_forms(batches).values())
+    assert [form for form, text in all_forms(redacted(batches)).items() if "hunter2" in text or "7" not in text] == []
+    state = {"login": {"password": "hunter2", "Ward": "B", "beds": 7}}
+    (clean,) = redacted_batches(at([[r.BusinessState(state)]]), taking_out((), ("ward",)))
+    assert clean.records == (r.BusinessState({"login": {"password": "[REDACTED]", "Ward": "[REDACTED]", "beds": 7}}),)
+
+
 def test_the_persons_own_patterns_go_and_what_holds_the_session_together_stays() -> None:
     batches = eventful("The shop of Ada sells lamps.")
     clean = redacted(batches, "(?i)ada", "shop|one|stock|big|2026")

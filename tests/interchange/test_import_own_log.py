@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from lousho_cli.app.importing import import_paths
 from lousho_cli.core.fold import fold
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import encode_line
 from lousho_cli.domain.messages import Message, ToolCall, user
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import IMPORTING, Session
+from lousho_cli.errors import StorageError
 from lousho_cli.interchange.session_lines import Header, session_lines
+from lousho_cli.ports.log_store import LogRead
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.stores.memory import MemoryStore
 
@@ -43,6 +48,11 @@ def a_log(chance: random.Random) -> list[r.Batch]:
     return batches
 
 
+def said(batch: r.Batch) -> list[Any]:
+    """Its records, but for those by which an import tells that it has not come to its end."""
+    return [record for record in batch.records if not (isinstance(record, r.SettingChanged) and record.name == IMPORTING)]
+
+
 def without_epoch(session: Session) -> Session:
     return msgspec.structs.replace(session, epoch=0, turn=None)
 
@@ -56,12 +66,59 @@ async def test_a_round_trip_gives_the_same_session(tmp_path: Path) -> None:
         done = await import_paths(store, [path], dry_run=False)
         assert [(one.session, one.result, one.bad_lines) for one in done.sessions] == [("trip", "imported", ())], seed
         there = (await store.read("trip")).batches
-        assert [(batch.seq, batch.at, batch.records) for batch in there] == [(batch.seq, batch.at, batch.records) for batch in batches]
+        assert [(batch.seq, batch.at, said(batch)) for batch in there] == [(batch.seq, batch.at, said(batch)) for batch in batches]
         ours, theirs = await read_session(store, "trip"), fold(batches)
         assert without_epoch(ours) == without_epoch(theirs), seed
         again = b"".join(session_lines(Header("trip"), there))
         path.write_bytes(again)
         assert (await import_paths(store, [path], dry_run=False)).sessions[0].result == "unchanged"
+
+
+class Cut(MemoryStore):
+    """A store that fails behind the first few batches it is given at once."""
+
+    room = 0
+
+    async def append(self, claim: Any, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
+        await super().append(claim, batches[: self.room], durable=durable)
+        raise StorageError("the disk is full")
+
+
+async def test_an_import_that_was_cut_off_anywhere_is_whole_once_it_is_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "away.jsonl"
+    known = [msgspec.structs.replace(batch, records=tuple(filter(is_known, batch.records))) for batch in a_log(random.Random(7))]
+    path.write_bytes(b"".join(session_lines(Header("trip"), known)))
+    last = len((await imported(MemoryStore(), path)).batches)
+    assert last > 3
+    for room in range(1, last):
+        store = Cut()
+        store.room = room
+        with pytest.raises(StorageError):
+            await import_paths(store, [path], dry_run=False)
+        head = await store.head("trip")
+        assert head is not None
+        assert head.importing, room
+        elsewhere, half = MemoryStore(), tmp_path / "half.jsonl"
+        half.write_bytes(b"".join(session_lines(Header("trip"), (await store.read("trip")).batches)))
+        for there, so in ((half, True), (path, False)):  # what is written out of it is no more than it was
+            await imported(elsewhere, there)
+            head = await elsewhere.head("trip")
+            assert head is not None
+            assert head.importing is so, room
+        store.append = partial(MemoryStore.append, store)  # type: ignore[method-assign]  # there is room again
+        assert len((await imported(store, path)).batches) == last
+        head = await store.head("trip")
+        assert head is not None
+        assert not head.importing, room
+
+
+def is_known(record: Any) -> bool:
+    return not (isinstance(record, r.Foreign) and record.reserved)
+
+
+async def imported(store: MemoryStore, path: Path) -> LogRead:
+    await import_paths(store, [path], dry_run=False)
+    return await store.read("trip")
 
 
 async def test_one_that_grew_one_that_differs_and_a_line_that_is_torn(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ from lousho_cli.app.agents import AgentChoice, find_agent
 from lousho_cli.app.evaluating.agents import on_tape
 from lousho_cli.app.evaluating.case_files import Written, placed
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
+from lousho_cli.app.redacting import taking_out_of_cassettes
 from lousho_cli.app.showing import Point, read_point
 from lousho_cli.app.wiring import checkpoints_of, open_store, open_to_look
 from lousho_cli.domain.messages import Message
 from lousho_cli.errors import ProviderError
 from lousho_cli.evals.cassette_file import check_folder, read_cassette, write_cassette
 from lousho_cli.evals.given_results import GivenResult
-from lousho_cli.evals.redact import redactor
 from lousho_cli.evals.story import Story, check_retold, story_of
 from lousho_cli.evals.tape import Tape
 from lousho_cli.executor.agent_executor import AgentExecutor
@@ -71,7 +71,7 @@ async def add_case(order: AddOrder) -> Added:
     store = open_to_look(order.choice.store)
     point = await read_point(store, order.source)
     session = point.loaded.session
-    redact = redactor(environ=os.environ)
+    redact = taking_out_of_cassettes()
     messages = _messages(point)
     story = story_of(messages, _used(point), _finish_reason(point), redact)
     file = find_agent(point.loaded.id, session.agent or session.run.agent_id, session.path, order.choice)
@@ -114,7 +114,7 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 async def _told(prepared: Prepared, story: Story, aside: Path) -> _Told:
-    tape = Tape(aside, "record")
+    tape = Tape(aside, "record", clean=taking_out_of_cassettes())
     teller = _Teller(prepared.provider, story)
     telling = on_tape(msgspec.structs.replace(prepared, provider=teller), tape)
     store = open_store("memory:", create=True)

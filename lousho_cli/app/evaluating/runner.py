@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import shlex
 import time
 from contextlib import AsyncExitStack, suppress
@@ -20,6 +19,7 @@ from lousho_cli.app.evaluating.faults import assertion_of, error_of, is_a_miss, 
 from lousho_cli.app.evaluating.plans import EvalOptions, Planned, Way, way_of
 from lousho_cli.app.evaluating.talk import AgentTalk
 from lousho_cli.app.preparing import Prepared
+from lousho_cli.app.redacting import taking_out_of_cassettes
 from lousho_cli.errors import CassetteMismatchError, ConfigurationError
 from lousho_cli.evals.cassette_file import CassetteFile, check_folder, read_cassette, write_cassette
 from lousho_cli.evals.context import EvalContext
@@ -27,7 +27,7 @@ from lousho_cli.evals.definition import Eval
 from lousho_cli.evals.drift import drift_rows, first_parting
 from lousho_cli.evals.eval_results import Assertion, CaseResult, EvalUsage, Source
 from lousho_cli.evals.judging import without_judge
-from lousho_cli.evals.redact import Redact, redactor
+from lousho_cli.evals.redact import Redact
 from lousho_cli.evals.tape import Tape
 from lousho_cli.evals.trajectory import cassette_trajectory
 from lousho_cli.executor.interrupts import is_cancelled
@@ -49,7 +49,7 @@ class EvalRunner:
             KeyboardInterrupt: somebody stopped it.
         """
         if self._clean is None:
-            self._clean = redactor(None, os.environ)
+            self._clean = taking_out_of_cassettes()
         # Not the runner's own ``run``: it takes and gives back the signal of Ctrl-C each time, and that one raises here as it is.
         return self._runner.get_loop().run_until_complete(_Running(self.options, self._agents, planned, self._clean).run())
 
@@ -137,7 +137,7 @@ class _Running:
         committed = read_cassette(path) if way == "drift" else None
         if way == "record":
             check_folder(path)  # this and the reading, before a model is asked and paid
-        tape = Tape(aside, "record")
+        tape = Tape(aside, "record", clean=self._clean)
         missed: BaseException | None = None
         try:
             await self._talk(on_tape(prepared, tape), tape)

@@ -53,7 +53,8 @@ def run(
         from lousho_cli.app.config import load_settings
         from lousho_cli.app.redacting import taking_out
 
-        out = taking_out([*(load_settings().redact or ()), *(redact_pattern or ())])
+        settings = load_settings()
+        out = taking_out([*(settings.redact or ()), *(redact_pattern or ())], settings.redact_keys or ())
     store = face.open_to_look()
     told, data, loaded = run_now(lambda: export(store, session, wanted, out))
     code = report(face, loaded)

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec.structs import replace
 
+from lousho_cli.core.secret_keys import says_what, text_under
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Reasoning
@@ -146,9 +147,17 @@ def _each(value: Any, redact: Redact) -> Any:
             name = redact(key)
             while name in clean:  # what is left of two keys may be the same
                 name = f"{name}*{len(clean)}"
-            clean[name] = _each(item, redact)
+            clean[name] = _under(says_what(key, value), item, redact)
         return clean
     return [_each(item, redact) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _under(key: str, item: Any, redact: Redact) -> Any:
+    if isinstance(item, str):
+        return text_under(key, item, redact)
+    if isinstance(item, tuple | list):
+        return [text_under(key, one, redact) if isinstance(one, str) else _each(one, redact) for one in item]
+    return _each(item, redact)
 
 
 def _message(message: Message, redact: Redact) -> Message:
