@@ -42,6 +42,7 @@ _HOME = {
     "Message": "lousho_cli.domain.messages",
     "ToolCall": "lousho_cli.domain.messages",
     "HOST_STOPPED_MESSAGE": "lousho_cli.domain.texts",
+    "LEAD_ABORTED_MESSAGE": "lousho_cli.domain.texts",
     "CONTINUE_NOTE": "lousho_cli.domain.texts",
     "INTERRUPTED_TOOL_RESULT": "lousho_cli.domain.texts",
     "SHUTDOWN_REASON": "lousho_cli.domain.texts",

@@ -95,6 +95,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_SPEC_UNSUPPORTED": ErrorCode("An agent file asks for what this version does not have.", "Take it out, or update lousho.", 2),
     "LOUSHO_SPEC_UNSUPPORTED_FORMAT": ErrorCode("A file is neither YAML nor JSON nor Python.", "Save it as one of them.", 2),
     "LOUSHO_SCHEMA_NOT_FOUND": ErrorCode("There is no schema of this name.", "See them all: `lousho schema`.", 3),
+    "LOUSHO_IMPORT_CUT": ErrorCode("Only a part of the session was imported.", "Import it again, or delete it.", 2),
     "LOUSHO_IMPORT_NOT_FOUND": ErrorCode("What was to be imported is not there.", "Check the path.", 3),
     "LOUSHO_IMPORT_PARTIAL": ErrorCode("Not all of what was to be imported can be read.", "Import without `--strict` to take the rest.", 1),
     "LOUSHO_IMPORT_UNKNOWN": ErrorCode("What was to be imported is nothing that can be.", "The message says what can.", 2),

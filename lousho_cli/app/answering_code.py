@@ -15,6 +15,7 @@ from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import ConfigurationError, NotFoundError, SDKError
 from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.leads import tell_lead
 from lousho_cli.executor.secret_answers import by_reference
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
@@ -56,8 +57,9 @@ async def answer_code(store: LogStore, found: Waiting, decision: ApprovalDecisio
         else:
             await _must_count(store, found, post.id)
             return None
-    if go_on is None:
-        return None  # it is kept; whoever drives the session next takes it
+    if go_on is None:  # it is kept; whoever drives the session next takes it
+        await tell_lead(store, found.head.lead)
+        return None
     came = await go_on(OwnCredentials(held))
     await _must_count(store, found, post.id)
     return came

@@ -13,7 +13,7 @@ import msgspec
 
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.answering_code import answer_code, refused_answer
-from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable, suffix_of
+from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable, store_flag, suffix_of
 from lousho_cli.app.keeping_secrets import keep_secret
 from lousho_cli.app.leaving import decided_by, leave
 from lousho_cli.app.loading import Loaded, load
@@ -108,9 +108,10 @@ async def _for_lead(order: DecisionOrder, lead: str, listener: Listener, tell: T
     try:
         ran = await resume(ResumeOrder(lead, None, order.flags, order.choice), listener, tell, ahead)
     except SDKError as error:
-        tell(f"the decision is kept; {decided.ran.done.session} goes on with it once its lead {lead} is taken up")
         if not isinstance(error, SessionBusyError) or isinstance(error, OwnershipLostError):
+            tell(f"the decision is kept; {decided.ran.done.session} goes on with it once its lead {lead} is taken up")
             raise
+        tell(f"the decision is kept; {error.owner} drives its lead {lead} and goes on with {decided.ran.done.session}")
         return decided
     return msgspec.structs.replace(decided, ran=ran, went_on=True) if isinstance(ran, Ran) else decided
 
@@ -272,6 +273,5 @@ async def _as_it_stands(store: LogStore, session_id: str, order: DecisionOrder) 
     if lead is not None:
         return Ran(done, f"lousho resume {lead}{suffix_of(order.choice)}")
     if await store.owner(session_id) is not None:
-        where = f" --store {order.choice.store}" if order.choice.store else ""
-        return Ran(done, f"lousho follow {session_id}{where}")
+        return Ran(done, f"lousho follow {session_id}{store_flag(order.choice)}")
     return Ran(done, next_command(done) + suffix_of(order.choice))

@@ -14,7 +14,7 @@ from lousho_cli.core.telling import Teller
 from lousho_cli.domain.events import Event
 from lousho_cli.domain.records import Batch, Foreign, Record
 from lousho_cli.domain.session import Session
-from lousho_cli.executor.log_events import FOLLOW_EVERY_S, WATCH_MS, read_events
+from lousho_cli.executor.log_events import FOLLOW_EVERY_S, QUIET_S, WATCH_MS, read_events
 from lousho_cli.ports.log_store import Hole, LogStore
 
 
@@ -54,27 +54,29 @@ async def follow(store: LogStore, session_id: str, since: int = 0) -> AsyncItera
     seen, after = since, 0
     gaps: set[int] = set()
     looked_s: float = -FOLLOW_EVERY_S
+    changed, read_s = True, 0.0
     while True:
         if time.monotonic() - looked_s >= FOLLOW_EVERY_S:
             await store.follow(session_id)
             looked_s = time.monotonic()
-        driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
-        read = await store.read(session_id, after)
-        if read.head < after:
-            return  # it was deleted, or replaced by another log
-        session = fold(read.batches, session)
-        for hole in read.holes:
-            if hole.first not in gaps:
-                gaps.add(hole.first)
-                yield Gap(hole)
-        for batch in read.batches:
-            after = batch.seq
-            if batch.seq > seen:
-                for followed in followed_of(batch):
-                    yield followed
-        if session.outcome is not None and not driven:
-            return
-        await store.watch(session_id, after, WATCH_MS)
+        if changed or session.outcome is not None:  # an owner that leaves what has ended says nothing
+            driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
+            read, read_s = await store.read(session_id, after), time.monotonic()
+            if read.head < after:
+                return  # it was deleted, or replaced by another log
+            session = fold(read.batches, session)
+            for hole in read.holes:
+                if hole.first not in gaps:
+                    gaps.add(hole.first)
+                    yield Gap(hole)
+            for batch in read.batches:
+                after = batch.seq
+                if batch.seq > seen:
+                    for followed in followed_of(batch):
+                        yield followed
+            if session.outcome is not None and not driven:
+                return
+        changed = await store.watch(session_id, after, WATCH_MS) or time.monotonic() - read_s > QUIET_S
 
 
 async def follow_events(store: LogStore, session_id: str, since: int = 0) -> AsyncIterator[Event]:

@@ -56,6 +56,10 @@ class Listing(msgspec.Struct, frozen=True):
     newer: tuple[str, ...] = ()
 
 
+IMPORT_CUT = "its import did not come to its end"
+"""What is wrong with a session of which perhaps only a part was imported."""
+
+
 def is_cleared(head: Head) -> bool:
     """Whether only the history of a session is kept (``delete --keep-history``): nothing in it has still to end."""
     return not head.messages and not head.attempts and not head.outline.waiting and head.waits_for is None
@@ -117,7 +121,7 @@ def listed(head: Head) -> Listed:
         agent=head.agent,
         status=head.status,
         outcome=head.outcome,
-        error=head.error,
+        error=IMPORT_CUT if head.importing else head.error,
         attempts=head.attempts,
         step=head.step,
         waits_for=pending_item(head) or next(iter(asked_items(head)), None),

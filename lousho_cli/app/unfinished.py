@@ -5,21 +5,25 @@ from __future__ import annotations
 from lousho_cli.app.sessions import is_cleared, read_heads
 from lousho_cli.domain.heads import Head
 from lousho_cli.executor.clock import SYSTEM_CLOCK
-from lousho_cli.host.agents import any_to_look_after
 from lousho_cli.ports.log_store import LogStore
+from lousho_cli.ports.undriven import Known, any_to_look_after
 
 
 async def unfinished(store: LogStore) -> list[Head]:
     """Those whose run did not end, or that have a background agent which was left."""
-    heads = {head.id: head for head in (await read_heads(store)).heads}
-    return [head for head in heads.values() if head.lead is None and (_is_open(head) or await _agents_left(store, head, heads))]
+    there = await read_heads(store)
+    known = Known.of(there)
+    leads = [head for head in there.heads if head.lead is None and not head.importing]
+    return [head for head in leads if _is_open(head) or await _agents_left(store, head, known)]
 
 
 async def to_go_on(store: LogStore) -> list[Head]:
     """Those that ``resume --all`` means: that nobody drives, without those that ended failed or aborted; oldest first."""
-    heads = {head.id: head for head in (await read_heads(store)).heads}
-    leads = sorted((head for head in heads.values() if head.lead is None), key=lambda head: head.updated_at)
-    wanted = [head for head in leads if _goes_on_by_itself(head) or await _agents_left(store, head, heads)]
+    there = await read_heads(store)
+    known = Known.of(there)
+    mine = (head for head in there.heads if head.lead is None and not head.importing)
+    leads = sorted(mine, key=lambda head: head.updated_at)
+    wanted = [head for head in leads if _goes_on_by_itself(head) or await _agents_left(store, head, known)]
     return [head for head in wanted if await store.owner(head.id) is None]
 
 
@@ -30,7 +34,7 @@ async def agents_left(store: LogStore, session_id: str) -> tuple[str, ...]:
     """
     head = await store.head(session_id)
     left = head is not None and await _agents_left(store, head, None)
-    return tuple(filter(None, head.agents.values())) if head is not None and left else ()
+    return tuple(head.agents.values()) if head is not None and left else ()
 
 
 async def lead_of(store: LogStore, head: Head) -> str | None:
@@ -44,7 +48,7 @@ async def lead_of(store: LogStore, head: Head) -> str | None:
 async def waiting_agent(store: LogStore, session_id: str) -> Head | None:
     """A background agent of a session, or one of an agent's, that waits for a person; None where none does."""
     head = await store.head(session_id)
-    for agent_id in filter(None, head.agents.values() if head is not None else ()):
+    for agent_id in head.agents.values() if head is not None else ():
         agent = await store.head(agent_id)
         if agent is not None and agent.waits_for is not None:
             return agent
@@ -53,8 +57,8 @@ async def waiting_agent(store: LogStore, session_id: str) -> Head | None:
     return None
 
 
-async def _agents_left(store: LogStore, head: Head, heads: dict[str, Head] | None) -> bool:
-    return await any_to_look_after(store, head, SYSTEM_CLOCK.now(), heads)
+async def _agents_left(store: LogStore, head: Head, known: Known | None) -> bool:
+    return await any_to_look_after(store, head, SYSTEM_CLOCK.now(), known)
 
 
 def _is_open(head: Head) -> bool:

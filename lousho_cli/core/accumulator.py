@@ -23,6 +23,8 @@ class Accumulator:
 
     __slots__ = (
         *Session.__struct_fields__,
+        "_joins",
+        "_own_inputs",
         "_unbilled",
         "asked",
         "calls",
@@ -90,6 +92,8 @@ class Accumulator:
     spawned: dict[str, tuple[int, str]]
     steps: Mapping[str, Mapping[str, Any]]
     truncated: bool
+    _joins: set[str] | None
+    _own_inputs: bool
     _unbilled: list[StepUsage]
 
     def __init__(self, session: Session | None = None) -> None:
@@ -101,7 +105,7 @@ class Accumulator:
             setattr(self, name, value)
         self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
         self.marks = Growing(session.marks)
-        self._unbilled = []
+        self._unbilled, self._own_inputs, self._joins = [], False, None
         self.children = {}
         self.put_turn(session.turn)
         self.children = {call_id: type(self)(child) for call_id, child in session.children.items()}
@@ -129,6 +133,20 @@ class Accumulator:
                 self._bill()
             self.usage = self.usage.delegating(child.freeze().usage)
 
+    def put_input(self, input_id: str, state: InputState) -> None:
+        """What is known of an input now. What a session that was given out knows stays as it is."""
+        if not self._own_inputs:
+            self.inputs, self._own_inputs = dict(self.inputs), True
+        self.inputs[input_id] = state
+        if self._joins is not None:
+            (self._joins.add if state.joins else self._joins.discard)(input_id)
+
+    def joining(self) -> tuple[str, ...]:
+        """The inputs that wait to enter the run that is under way. As a rule none does, which is known without a look at all that wait."""
+        if self._joins is None:
+            self._joins = {i for i in self.waiting if self.inputs[i].joins}
+        return tuple(i for i in self.waiting if i in self._joins) if self._joins else ()
+
     def used(self, step: StepUsage) -> None:
         """Adds what one model call used."""
         self.step_usage.append(step)
@@ -150,7 +168,7 @@ class Accumulator:
             waits.kind if waits else None,
             self.run,
             self.messages.view(),
-            (*self.held, *self._joining()) if self.waiting else self.held,
+            (*self.held, *self._arriving()) if self.waiting else self.held,
             self.turns,
             self.usage,
             self.step_usage.view(),
@@ -161,9 +179,9 @@ class Accumulator:
         self.marks.append(self.latest)
         self.marks.keep_newest(max(limit, 0))
 
-    def _joining(self) -> list[Message]:
+    def _arriving(self) -> list[Message]:
         """The messages that wait to enter this run."""
-        return [message for i in self.waiting if self.inputs[i].joins for message in self.inputs[i].messages]
+        return [message for i in self.joining() for message in self.inputs[i].messages]
 
     def _bill(self) -> None:
         """Adds the usage of the model calls that the totals do not hold yet; only done when somebody looks."""
@@ -207,6 +225,7 @@ class Accumulator:
         """The session so far."""
         if self._unbilled:
             self._bill()
+        self._own_inputs = False
         values = list(_FIELDS(self))
         values[_MESSAGES], values[_STEP_USAGE] = self.messages.view(), self.step_usage.view()
         values[_MARKS] = self.marks.view()

@@ -23,7 +23,7 @@ from lousho_cli.domain.checkpoint import Checkpoint, CheckpointHistoryEntry
 from lousho_cli.domain.codec import checkpoint_from
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.originals import entry_from_original
-from lousho_cli.domain.session import Marked, Session
+from lousho_cli.domain.session import IMPORTING, Marked, Session
 from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.errors import SDKError
 
@@ -187,6 +187,8 @@ def batches_of(adopted: Adopted, before: Session, epoch: int, host: str | None, 
     for entry in entries:
         last = entry is adopted.entries[-1]
         records = _records_of(entry, before, adopted.approval if last else None, limit)
+        if not last:  # each begins with a whole state, so the next one takes this away
+            records = (*records, r.SettingChanged(IMPORTING, True))
         if last and adopted.cleared:
             records = (*records, r.Cleared())
         batch = r.Batch(before.seq + 1, epoch, entry.saved_at, (*claimed, *records))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from itertools import chain, count
 
 import msgspec
 
@@ -20,10 +21,13 @@ from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message
 from lousho_cli.domain.plain import text_of
 from lousho_cli.domain.session import AgentState, Session
-from lousho_cli.domain.texts import HOST_STOPPED_MESSAGE
+from lousho_cli.domain.texts import HOST_STOPPED_MESSAGE, LEAD_ABORTED_MESSAGE
 
 HOST_STOPPED = "host_stopped"
 """The code of an agent whose host stopped and that was not to run again."""
+
+LEAD_ABORTED = "lead_aborted"
+"""The code of an agent that was called off because its lead was aborted."""
 
 LONGEST_TEXT = 2000
 """How many characters of an agent's answer its note holds."""
@@ -130,23 +134,31 @@ def ended_agent(session: Session, post: Post) -> tuple[r.Record, ...]:
     mates = {i: mate for i, mate in session.agents.items() if i != body.id and known.group is not None and mate.group == known.group}
     if any(mate.outcome is None for mate in mates.values()):
         return (ended,)
-    now = msgspec.structs.replace(known, outcome=ended.outcome, text=ended.text, error=ended.error)
-    return (ended, _note(known.group or body.id, {**mates, body.id: now}))
+    now = msgspec.structs.replace(known, outcome=ended.outcome, text=ended.text, error=ended.error, code=ended.code)
+    return (ended, _note(_unused(session, f"agents.{known.group or body.id}"), {**mates, body.id: now}))
 
 
-def _note(note_id: str, agents: dict[str, AgentState]) -> r.Record:
-    """What the model is told of agents that have ended; it begins a turn where one of them was to, and was not cancelled."""
-    named = f"agents.{note_id}"
+def _unused(session: Session, named: str) -> str:
+    """An id that no input has: a group that was added to has been told of before, and anybody may have given the same id to another."""
+    return next(one for one in chain((named,), (f"{named}.{n}" for n in count(2))) if one not in session.inputs)
+
+
+def _note(named: str, agents: dict[str, AgentState]) -> r.Record:
+    """What the model is told of agents that have ended; it begins a turn where one of them was to, and was not cancelled.
+
+    None begins where the lead was aborted meanwhile: who stopped it wants none.
+    """
     by = next(iter(agents.values())).by
     said = (Message("user", "\n\n".join(_told(i, agent) for i, agent in sorted(agents.items())), metadata={"agents": sorted(agents)}),)
-    if any(agent.wake and agent.outcome != "aborted" for agent in agents.values()):
+    called_off = any(agent.code == LEAD_ABORTED for agent in agents.values())
+    if not called_off and any(agent.wake and agent.outcome != "aborted" for agent in agents.values()):
         return r.InputReceived(named, said, by)
     return r.Appended(named, said, by, digest_input(said))
 
 
 def _told(agent_id: str, agent: AgentState) -> str:
     how = {"completed": "has ended", "failed": "has failed", "aborted": "was cancelled"}[agent.outcome or "completed"]
-    what = agent.error if agent.outcome == "failed" else agent.text
+    what = agent.error if agent.outcome == "failed" else agent.error or agent.text
     return text_of(f"[background agent {agent.name} ({agent_id}) {how}]" + (f"\n{what}" if what else ""))
 
 
@@ -161,6 +173,14 @@ def end_of(agent_id: str, session: Session) -> End | None:
         return None
     error = session.error if session.outcome == "failed" else None
     return End(agent_id, session.outcome, clipped(session.answer), error, session.error_code if error is not None else None)
+
+
+def calling_off(session: Session, now: str, by: str | None) -> tuple[Post, ...]:
+    """The posts by which the agents of a lead that is aborted have ended for it. What it hears of them later counts no more."""
+    left = [key for key, agent in session.agents.items() if agent.outcome is None]
+    ends = [End(key, "aborted", error=LEAD_ABORTED_MESSAGE, code=LEAD_ABORTED) for key in left]
+    # No id of those that tell how an agent itself ended: such a post may wait beside it.
+    return tuple(Post(f"agent-called-off.{end.id}", "agent_ended", now, by, msgspec.to_builtins(end)) for end in ends)
 
 
 def running(agents: Iterable[AgentState]) -> bool:

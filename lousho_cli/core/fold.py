@@ -173,10 +173,12 @@ def _instruct(f: Accumulator, instructions: str) -> None:
 
 def _steers_wait(f: Accumulator) -> None:
     """What was to enter the run before this one, and came too late, waits for a run of its own: the next."""
-    late = tuple(i for i in f.waiting if f.inputs[i].joins)
+    late = f.joining()
     if late:
-        f.inputs = {**f.inputs, **{i: msgspec.structs.replace(f.inputs[i], joins=False) for i in late}}
-        f.waiting = (*late, *(i for i in f.waiting if i not in late))
+        for i in late:
+            f.put_input(i, msgspec.structs.replace(f.inputs[i], joins=False))
+        own = set(late)
+        f.waiting = (*late, *(i for i in f.waiting if i not in own))
 
 
 def _run_resumed(f: Accumulator, record: r.RunResumed, _batch: r.Batch) -> None:

@@ -23,14 +23,14 @@ def _received(f: Accumulator, record: r.InputReceived, _batch: r.Batch) -> None:
     state = InputState(
         digest=digest_input(record.messages), by=record.by, messages=record.messages, joins=record.joins, overrides=record.overrides
     )
-    f.inputs = {**f.inputs, record.id: state}
+    f.put_input(record.id, state)
     f.waiting = (*f.waiting, record.id)
 
 
 def _moved(f: Accumulator, record: r.InputMoved, _batch: r.Batch) -> None:
     known = f.inputs.get(record.id)
     if known is not None and known.status == "received":
-        f.inputs = {**f.inputs, record.id: msgspec.structs.replace(known, joins=record.joins)}
+        f.put_input(record.id, msgspec.structs.replace(known, joins=record.joins))
 
 
 def _applied(f: Accumulator, record: r.InputApplied, _batch: r.Batch) -> None:
@@ -38,12 +38,12 @@ def _applied(f: Accumulator, record: r.InputApplied, _batch: r.Batch) -> None:
     if known is None or known.status != "received":
         return
     if resets(known):  # no run answers it: it is done with being there
-        f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "settled", "completed")}
+        f.put_input(record.id, InputState(known.digest, known.by, "settled", "completed"))
     else:
         turn = f.active[0] if f.active else record.id
         span = f.inputs[turn].span or (len(f.messages), 0)
         state = InputState(known.digest, known.by, "applied", overrides=known.overrides, operation=turn, span=span)
-        f.inputs = {**f.inputs, record.id: state}
+        f.put_input(record.id, state)
         f.active = (*f.active, record.id)
     _waits_no_more(f, record.id)
     _append(f, known.messages)
@@ -56,14 +56,14 @@ def resets(known: InputState) -> bool:
 
 def _appended(f: Accumulator, record: r.Appended, _batch: r.Batch) -> None:
     if record.id not in f.inputs:
-        f.inputs = {**f.inputs, record.id: InputState(record.digest, record.by, "settled", "completed")}
+        f.put_input(record.id, InputState(record.digest, record.by, "settled", "completed"))
         _append(f, [message for message in record.messages if message.role == "user"])
 
 
 def _command_ended(f: Accumulator, record: r.CommandEnded, _batch: r.Batch) -> None:
     if record.id not in f.inputs:
         outcome: r.Outcome = "completed" if record.error is None else "failed"
-        f.inputs = {**f.inputs, record.id: InputState("", None, "settled", outcome, record.error, code=record.code)}
+        f.put_input(record.id, InputState("", None, "settled", outcome, record.error, code=record.code))
 
 
 def _append(f: Accumulator, messages: Sequence[Message]) -> None:
@@ -79,14 +79,14 @@ def _rejected(f: Accumulator, record: r.InputRejected, _batch: r.Batch) -> None:
     known = f.inputs.get(record.id)
     if known is None or known.status == "received":
         digest, by = (known.digest, known.by) if known else ("", None)
-        f.inputs = {**f.inputs, record.id: InputState(digest, by, "rejected", error=record.reason)}
+        f.put_input(record.id, InputState(digest, by, "rejected", error=record.reason))
         _waits_no_more(f, record.id)
 
 
 def _taken_back(f: Accumulator, record: r.InputTakenBack, _batch: r.Batch) -> None:
     known = f.inputs.get(record.id)
     if known is not None and known.status == "received":
-        f.inputs = {**f.inputs, record.id: InputState(known.digest, known.by, "settled", "aborted")}
+        f.put_input(record.id, InputState(known.digest, known.by, "settled", "aborted"))
         _waits_no_more(f, record.id)
 
 
@@ -96,15 +96,19 @@ def _settled(f: Accumulator, record: r.InputSettled, _batch: r.Batch) -> None:
         span = (known.span[0], len(f.messages)) if known.span is not None else None
         turn = known.operation
         state = InputState(known.digest, known.by, "settled", record.outcome, record.error, code=record.code, operation=turn, span=span)
-        f.inputs = {**f.inputs, record.id: state}
-        _waits_no_more(f, record.id)
+        f.put_input(record.id, state)
+        if known.status == "received":
+            _waits_no_more(f, record.id)
     f.active = tuple(i for i in f.active if i != record.id)
     f.outcome, f.error, f.error_code = record.outcome, record.error, record.code
     f.abort_asked = False
 
 
 def _waits_no_more(f: Accumulator, input_id: str) -> None:
-    f.waiting = tuple(i for i in f.waiting if i != input_id)
+    if f.waiting[:1] == (input_id,):  # as a rule: the one that has waited longest
+        f.waiting = f.waiting[1:]
+    elif input_id in f.waiting:
+        f.waiting = tuple(i for i in f.waiting if i != input_id)
 
 
 def put_transcript(f: Accumulator, messages: Sequence[Message]) -> None:

@@ -17,7 +17,7 @@ from lousho_cli.domain.checkpoint import Checkpoint
 from lousho_cli.domain.cut_answers import count_answers
 from lousho_cli.domain.messages import Message, message_from, user
 from lousho_cli.domain.plain import json_text, plain
-from lousho_cli.domain.session import Marked, Run, Session
+from lousho_cli.domain.session import IMPORTING, Marked, Run, Session
 from lousho_cli.domain.state import State
 from lousho_cli.errors import ConfigurationError
 
@@ -96,8 +96,9 @@ def fork_state(source: Session, mark: Marked, patch: Patch) -> State:
         harness=source.harness,
         tenant=source.tenant,
         runs=(_forked_run(run, start),),
+        attempts=0,  # nobody has asked for it to go on; see ``core.pending.has_work``
         children=children,
-        settings=dict(source.settings),
+        settings={name: value for name, value in source.settings.items() if name != IMPORTING},
     )
 
 

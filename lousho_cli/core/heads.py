@@ -1,8 +1,10 @@
 """What a list shows of a session, from the session or, record by record, without its transcript.
 
 ``head_of`` is the meaning; ``advance`` says the same from a head and the batches behind it, so
-that a list never reads a transcript. For every log, advancing over it gives what ``head_of`` gives
-of its fold. Where that takes the transcript, as a repair may, ``advance`` says so instead of guessing.
+that a list never reads a transcript. For every log that receives no input and starts no background agent
+twice, advancing over it gives what ``head_of`` gives of its fold. Where that takes the transcript, as a repair
+may, ``advance`` says so instead of guessing. No writer here does either twice; a head that a log which does has
+misled is put right by the next owner, who writes that of its fold. So a head need not know all there ever was.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from lousho_cli.core.states import session_from
 from lousho_cli.domain import records as r
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.heads import Head, Outline, WaitsFor
-from lousho_cli.domain.session import HOST_FOLDER, Session
+from lousho_cli.domain.session import HOST_FOLDER, IMPORTING, Session
 from lousho_cli.domain.usage import RunUsage, step_usage
 
 
@@ -32,7 +34,6 @@ def head_of(session: Session) -> Head:
         calls=tuple(call.id for call in turn.calls[turn.done :]) if turn else (),
         results=results,
         held=len(session.held),
-        inputs=tuple(session.inputs),
         waiting={key: arrived(session.inputs[key].messages) for key in session.waiting},
         wait_call=wait.holds_up if wait else None,
         taken=shown if session.wait_taken else None,
@@ -67,6 +68,7 @@ def head_of(session: Session) -> Head:
         lead=session.lead,
         wake=session.wake.at if session.wake else None,
         pinned_to=session.settings.get(HOST_FOLDER),
+        importing=IMPORTING in session.settings,
     )
 
 
@@ -115,6 +117,7 @@ class _Draft:
     asks: tuple[WaitsFor, ...]
     wake: str | None
     pinned_to: str | None
+    importing: bool
     agents: dict[str, str]
     lead: str | None
 
@@ -126,8 +129,7 @@ class _Draft:
             setattr(self, name, getattr(head, name))
         outline = head.outline
         self.calls, self.results, self.held = outline.calls, outline.results, outline.held
-        self.inputs, self.waiting = outline.inputs, outline.waiting
-        self.wait_call, self.ask_places = outline.wait_call, outline.asks
+        self.waiting, self.wait_call, self.ask_places = dict(outline.waiting), outline.wait_call, outline.asks
         self.wait = head.waits_for or outline.taken
         self.is_taken = outline.taken is not None
         self.children = {call_id: _Draft(child) for call_id, child in outline.children.items()}
@@ -136,9 +138,7 @@ class _Draft:
         taken = self.wait if self.is_taken else None
         self.waits_for = None if self.is_taken else self.wait
         children = {call_id: child.freeze() for call_id, child in self.children.items()} if self.children else {}
-        self.outline = Outline(
-            self.calls, self.results, self.held, self.inputs, self.waiting, self.wait_call, taken, children, self.ask_places
-        )
+        self.outline = Outline(self.calls, self.results, self.held, self.waiting, self.wait_call, taken, children, self.ask_places)
         return Head(*[getattr(self, name) for name in Head.__struct_fields__])
 
     def set_wait(self, wait: WaitsFor | None, call: str | None = None) -> None:
@@ -174,10 +174,6 @@ class _Draft:
         child = self.children.pop(call_id, None)
         if child is not None:
             self.usage = self.usage.delegating(child.usage)
-
-    def no_longer_waiting(self, input_id: str) -> None:
-        if input_id in self.waiting:
-            self.waiting = {key: value for key, value in self.waiting.items() if key != input_id}
 
 
 def _created(d: _Draft, record: r.Created, batch: r.Batch) -> None:
@@ -342,6 +338,8 @@ def _wake_set(d: _Draft, record: r.WakeSet, _batch: r.Batch) -> None:
 def _setting_changed(d: _Draft, record: r.SettingChanged, _batch: r.Batch) -> None:
     if record.name == HOST_FOLDER:
         d.pinned_to = record.value
+    elif record.name == IMPORTING:
+        d.importing = record.value is not None
 
 
 def _mark(d: _Draft, record: r.Mark, _batch: r.Batch) -> None:

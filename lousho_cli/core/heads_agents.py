@@ -1,4 +1,4 @@
-"""The part of ``core.heads`` about background agents: those that were started, and whether they have ended."""
+"""The part of ``core.heads`` about background agents: those that were started and have not ended."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from lousho_cli.domain.session import AgentState
 
 
 def shown_agents(agents: Mapping[str, AgentState]) -> dict[str, str]:
-    """The session of each that has not ended, by id; '' for one that has."""
-    return {agent_id: state.session if state.outcome is None else "" for agent_id, state in agents.items()}
+    """The session of each that has not ended, by id."""
+    return {agent_id: state.session for agent_id, state in agents.items() if state.outcome is None}
 
 
 def _started(d: Any, record: r.AgentStarted, _batch: r.Batch) -> None:
@@ -20,8 +20,7 @@ def _started(d: Any, record: r.AgentStarted, _batch: r.Batch) -> None:
 
 
 def _ended(d: Any, record: r.AgentEnded, _batch: r.Batch) -> None:
-    if record.id in d.agents:
-        d.agents = {**d.agents, record.id: ""}
+    d.agents = {agent_id: session for agent_id, session in d.agents.items() if agent_id != record.id}
 
 
 AGENTS: dict[type, Callable[[Any, Any, r.Batch], bool | None]] = {r.AgentStarted: _started, r.AgentEnded: _ended}

@@ -10,16 +10,14 @@ from lousho_cli.domain import records as r
 
 
 def _input_received(d: Any, record: r.InputReceived, _batch: r.Batch) -> None:
-    if record.id not in d.inputs:
-        d.inputs = (*d.inputs, record.id)
-        d.waiting = {**d.waiting, record.id: arrived(record.messages)}
+    if record.id not in d.waiting:
+        d.waiting[record.id] = arrived(record.messages)
 
 
 def _input_applied(d: Any, record: r.InputApplied, _batch: r.Batch) -> bool:
-    new = d.waiting.get(record.id)
+    new = d.waiting.pop(record.id, None)
     if new is None:
         return True
-    d.no_longer_waiting(record.id)
     if new.history:
         if not new.alone and d.messages:
             return False
@@ -31,24 +29,18 @@ def _input_applied(d: Any, record: r.InputApplied, _batch: r.Batch) -> bool:
 
 
 def _input_settled(d: Any, record: r.InputSettled, _batch: r.Batch) -> None:
-    d.no_longer_waiting(record.id)
+    d.waiting.pop(record.id, None)
     d.outcome, d.error = record.outcome, record.error
 
 
 def _input_gone(d: Any, record: r.InputTakenBack | r.InputRejected, _batch: r.Batch) -> None:
-    if record.id not in d.inputs and isinstance(record, r.InputRejected):
-        d.inputs = (*d.inputs, record.id)
-    d.no_longer_waiting(record.id)
+    d.waiting.pop(record.id, None)
 
 
-def _taken_in(d: Any, record: r.Appended | r.CommandEnded, _batch: r.Batch) -> None:
-    if record.id in d.inputs:
-        return
-    d.inputs = (*d.inputs, record.id)
-    if isinstance(record, r.Appended):
-        said = sum(message.role == "user" for message in record.messages)
-        d.messages += said
-        d.held += said if d.calls else 0
+def _appended(d: Any, record: r.Appended, _batch: r.Batch) -> None:
+    said = sum(message.role == "user" for message in record.messages)
+    d.messages += said
+    d.held += said if d.calls else 0
 
 
 INPUTS: dict[type, Callable[[Any, Any, r.Batch], bool | None]] = {
@@ -57,7 +49,6 @@ INPUTS: dict[type, Callable[[Any, Any, r.Batch], bool | None]] = {
     r.InputTakenBack: _input_gone,
     r.InputRejected: _input_gone,
     r.InputSettled: _input_settled,
-    r.Appended: _taken_in,
-    r.CommandEnded: _taken_in,
+    r.Appended: _appended,
 }
 """What each does, to a ``heads._Draft``; False where only the transcript can tell."""

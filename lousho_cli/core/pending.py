@@ -13,8 +13,9 @@ from lousho_cli.domain.records import FORMAT
 def has_work(head: Head, now: str) -> bool:
     """Whether a session has a run that was left open, an input that may begin, or a wake that is due. Who owns it is not asked.
 
-    One that waits for a person has none, and an input that ended failed or aborted is never run again. One that was given
-    back with a wake has none before that, and one that is off limits none at all.
+    One that waits for a person has none, and an input that ended failed or aborted is never run again. A fork has none before
+    somebody went on with it by name: what it would run has mostly run before, in its source. One that was given back with a
+    wake has none before that, and one that is off limits none at all.
     """
     if off_limits(head):
         return False
@@ -24,8 +25,11 @@ def has_work(head: Head, now: str) -> bool:
         return True
     if head.waits_for is not None:
         return False
-    runs = head.run > 0 and head.status == "in-progress" and head.outcome is None
-    return runs or bool(head.outline.waiting)
+    return (_is_open(head) and head.attempts > 0) or bool(head.outline.waiting)
+
+
+def _is_open(head: Head) -> bool:
+    return head.run > 0 and head.status == "in-progress" and head.outcome is None
 
 
 def off_limits(head: Head) -> bool:
@@ -42,9 +46,12 @@ def may_have_work(head: Head | None, now: str, *, held: bool) -> bool:
     """Whether there may be something to do in a session; agents of its own are looked after by who drives it.
 
     Args:
-        held: also where it was given back to be taken up only later.
+        held: also where it was given back to be taken up only later, and where it is a fork that nobody went on with yet.
     """
-    return head is not None and (has_work(head, now) or (held and held_up(head)) or bool(head.agents))
+    if head is None:
+        return False
+    is_fork = _is_open(head) and head.waits_for is None and not off_limits(head)
+    return has_work(head, now) or (held and (held_up(head) or is_fork)) or bool(head.agents)
 
 
 def to_look_after(agent: Head | None, now: str) -> bool:

@@ -52,7 +52,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What it takes, beside what a list shows, to bring a head up to date without the transcript.
 
     calls: ids of the open turn's calls from the first unanswered one on; results: which of them have a result.
-    held: how many messages wait behind them. inputs: every input ever received; waiting: those not applied.
+    held: how many messages wait behind them. waiting: the inputs that were received and not applied.
     wait_call: the call of what waits; taken: what waits while an approval store gave it away.
     children: the heads of the sub-agents that open calls have started, by call id.
     asks: for each of the head's ``asks`` the calls that lead to it, the one it is of last.
@@ -61,7 +61,6 @@ class Outline(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     calls: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     held: int = 0
-    inputs: tuple[str, ...] = ()
     waiting: dict[str, Arrived] = {}
     wait_call: str | None = None
     taken: WaitsFor | None = None
@@ -75,10 +74,10 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     ``messages`` counts all that stands in the transcript or waits behind an unanswered call. ``format`` is
     that of the log, ``unknown`` names the reserved types in it that this version does not know. ``usage`` is
     that of the newest run, ``earlier`` that of those before it. ``asks``: what calls that run ask a person.
-    ``agents``: the sessions of the background agents it has started, by their ids; '' for one that ended. ``lead``: whose
-    background agent it is itself.
+    ``agents``: the sessions of its background agents that have not ended, by their ids. ``lead``: whose background agent
+    it is itself.
     ``wake`` is when the session itself wants to be taken up, ``wake_at`` when who gave it back wants it to be.
-    ``pinned_to``: the host whose folder its tools have used.
+    ``pinned_to``: the host whose folder its tools have used. ``importing``: an import of it goes on, or was cut off.
     """
 
     id: str = ""
@@ -110,6 +109,7 @@ class Head(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     lead: str | None = None
     wake: str | None = None
     pinned_to: str | None = None
+    importing: bool = False
 
     @property
     def waits(self) -> tuple[WaitsFor, ...]:

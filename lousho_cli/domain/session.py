@@ -153,6 +153,10 @@ HOST_FOLDER = "lousho.host_folder"
 """The setting that names the host whose folder tools of a session have used."""
 
 
+IMPORTING = "lousho.importing"
+"""The setting of a session that is being imported: the first batch that is written sets it, and the last one takes it away."""
+
+
 class Wake(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """When a session is to be taken up by whoever finds it. ``messages`` become the input ``id`` then; without any none does."""
 

@@ -17,7 +17,7 @@ from lousho_cli.domain.session import AgentState, Ask, InputState, OpenTurn, Par
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
-CACHE_SHAPE = 3
+CACHE_SHAPE = 4
 """Goes up when a state or a head says more than it did: a cache of an older shape is made anew, as if it were damaged."""
 
 

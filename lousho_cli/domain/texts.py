@@ -53,6 +53,8 @@ EXPIRED_TOOL_RESULT = "The approval for this call expired before it was decided,
 
 EDITED_TOOL_NOTE = "A reviewer changed the arguments of this call before approving it."
 
+LEAD_ABORTED_MESSAGE = "The lead of this agent was aborted, and the agent with it."
+
 SHUTDOWN_REASON = "shutdown"
 """Why a tool is stopped when its host goes down and another will go on."""
 

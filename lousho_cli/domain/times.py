@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 _MS = timedelta(milliseconds=1)
 
+AT_ONCE = "1970-01-01T00:00:00.000Z"
+"""When a session wants to be taken up that is left for whoever comes next: that time has come, whatever the clock of a host says."""
+
 
 def stamp(moment: datetime) -> str:
     """A moment, given with its time zone, in the form all records have."""

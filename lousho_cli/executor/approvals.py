@@ -26,6 +26,7 @@ from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.dynamic import AgentSource, FixedAgent, agent_source
 from lousho_cli.executor.hooks import hooks_from
+from lousho_cli.executor.leads import tell_lead
 from lousho_cli.executor.places import Place, log_store_of
 from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.executor.registry import ToolRegistry, registry_from
@@ -319,6 +320,7 @@ async def record_decision(
         await log.record(*records)
     finally:
         await log.close()
+    await tell_lead(store, log.session.lead, clock)
 
 
 def _never_run(session: Session, stored: StoredApproval) -> tuple[r.Record, ...]:

@@ -45,7 +45,7 @@ class Taker:
         return False
 
     async def recorded(self, post: Post, records: Sequence[r.Record]) -> None:
-        """Its records are written; it is removed next."""
+        """Its records are written, where it means any; it is removed next."""
 
 
 class Inbox:
@@ -105,7 +105,7 @@ class Inbox:
                 if post.kind == "abort":
                     self._controller.abort()  # before anything else can be decided on: the next input is not meant
                 await self._log.write(batches)
-                await self._taker.recorded(post, records)
+            await self._taker.recorded(post, records)
             done.append(post.id)
         await self._discard(done)
 

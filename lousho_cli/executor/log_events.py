@@ -16,7 +16,10 @@ from lousho_cli.executor.places import log_store_of
 from lousho_cli.ports.log_store import Hole, LogRead, LogStore
 
 WATCH_MS = 200
-"""How long one wait for news lasts before the owner is looked at again."""
+"""How long one wait for news lasts before it is seen whether anybody still wants some."""
+
+QUIET_S = 60.0
+"""How long a log is believed to be as it was, while the store tells of no change: a store watches all of them at once."""
 
 FOLLOW_EVERY_S = 5
 """How often the owner is told that somebody looks on, and so writes parts of an answer too."""
@@ -55,20 +58,24 @@ async def read_events(store: LogStore, session_id: str, after: tuple[int, int], 
     teller, numbers = Teller(session_id), count()
     clock = asyncio.get_running_loop().time
     looked_s = -float(FOLLOW_EVERY_S)
+    changed, unsaved, read_s = True, False, clock()
     while True:
         if goes_on is not _not_at_all and clock() - looked_s >= FOLLOW_EVERY_S:
             await store.follow(session_id)
             looked_s = clock() if teller.seq else looked_s  # of one that has not begun nobody is told yet
-        driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
-        read = await store.read(session_id, teller.seq)
-        if read.head < teller.seq:
-            return
-        for event in _told(teller, session_id, read):
-            if (event.cursor, event.index) > after:
-                yield msgspec.structs.replace(event, seq=next(numbers))
+        # What comes to the disk, and an owner that leaves what has ended, say nothing.
+        if changed or unsaved or not goes_on(teller, False):
+            driven = await store.owner(session_id) is not None  # asked first: what it wrote before it left is read below
+            read, read_s = await store.read(session_id, teller.seq), clock()
+            unsaved = read.synced is not None
+            if read.head < teller.seq:
+                return
+            for event in _told(teller, session_id, read):
+                if (event.cursor, event.index) > after:
+                    yield msgspec.structs.replace(event, seq=next(numbers))
         if not goes_on(teller, driven):
             return
-        await store.watch(session_id, teller.seq, WATCH_MS)
+        changed = await store.watch(session_id, teller.seq, WATCH_MS) or clock() - read_s > QUIET_S
 
 
 def known_durable(read: LogRead) -> int:

@@ -15,6 +15,7 @@ from lousho_cli.core.decide import next_in_line, next_input
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import RunDone
 from lousho_cli.domain.session import Session
+from lousho_cli.domain.times import AT_ONCE
 from lousho_cli.errors import OwnershipLostError, PropagatingToolError, SDKError, SessionBusyError, StorageError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.beginnings import Beginner, Order, log_to
@@ -79,7 +80,7 @@ class _Owner:
         if self._lost:
             await log.abandon()
         else:
-            await log.close(wake_at=self._clock.now() if result.stopped else None)
+            await log.close(wake_at=AT_ONCE if result.stopped else None)
         return result
 
     async def _drive(self, log: SessionLog) -> RunResult:

@@ -37,7 +37,7 @@ async def admitted(log: SessionLog, intake: Intake, post: Post) -> Receipt:
     behind = occupied(session)
     if records:
         await log.record(*records)
-        await intake.recorded(post, records)
+    await intake.recorded(post, records)
     return _receipt(session, post, records, behind=behind)
 
 

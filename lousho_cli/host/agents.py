@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,8 @@ import msgspec
 from lousho_cli.core.answering import only_decided
 from lousho_cli.core.background import Start, Starts, agent_session_id, end_of, harness_of_agent, stopped, too_many
 from lousho_cli.core.entering import InputBody
-from lousho_cli.core.pending import to_look_after
 from lousho_cli.core.recovery import Recovery
-from lousho_cli.domain.heads import Head, Post
+from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message, user
 from lousho_cli.domain.session import AgentState, Session
 from lousho_cli.errors import AbortedError, ConfigurationError, SDKError
@@ -34,7 +33,6 @@ from lousho_cli.host.persistence import survives
 from lousho_cli.host.recover_hook import RecoverInfo
 from lousho_cli.host.thread import Terms, Thread
 from lousho_cli.ports.clock import Clock
-from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
 log_to = logging.getLogger("lousho")
@@ -46,6 +44,7 @@ class Agents:
     def __init__(self, terms: Terms, threads: dict[str, Thread], let_go: Callable[[Thread], None]) -> None:
         self._terms, self._threads, self._let_go = terms, threads, let_go
         self._tending: dict[str, tuple[Thread, asyncio.Task[None]]] = {}
+        self._anew: set[str] = set()
         self._starting = asyncio.Lock()
         self.closed = False
         """Whether none is taken up any more."""
@@ -67,12 +66,19 @@ class Agents:
             return None
         company = _AgentCompany(self, lead, agent_id)
         thread = self._threads[agent.session] = Thread(self._terms, harness, agent.session, lead.tenant, company)
+        thread.only_swept = lead.only_swept
         return thread
 
-    def tend(self, lead: Thread, session: Session) -> None:
-        """Takes up the agents of ``lead`` that have not ended and that nobody here tends."""
+    def tend(self, lead: Thread, session: Session, *, anew: bool = False) -> None:
+        """Takes up the agents of ``lead`` that have not ended and that nobody here tends.
+
+        Args:
+            anew: also those that are tended, once they rest: somebody else may have changed one that was just left.
+        """
         for agent_id, agent in session.agents.items():
-            if agent.outcome is None and agent.session not in self._tending and not self.closed:
+            if agent.outcome is None and agent.session in self._tending and anew:
+                self._anew.add(agent.session)
+            elif agent.outcome is None and agent.session not in self._tending and not self.closed:
                 thread = self.of(lead, agent_id, agent)
                 if thread is not None:
                     self._tending[agent.session] = (lead, asyncio.ensure_future(self._drive(lead, thread, agent_id, agent)))
@@ -126,12 +132,17 @@ class Agents:
         """Until the agent rests, or turns out to be driven elsewhere."""
         let_go = self.held(lead, thread)
         try:
-            await self.begin(thread, agent_id, agent)
-            await thread.idle()
+            goes_on = True
+            while goes_on:
+                self._anew.discard(agent.session)
+                await self.begin(thread, agent_id, agent)
+                await thread.idle()
+                goes_on = agent.session in self._anew and not self.closed
         except SDKError as error:
             log_to.warning("%s: background agent %s could not be taken up: %s", lead.id, agent_id, error)
         finally:
             self._tending.pop(agent.session, None)
+            self._anew.discard(agent.session)
             let_go()
 
     async def begin(self, thread: Thread, agent_id: str, agent: AgentState) -> None:
@@ -156,9 +167,9 @@ class LeadCompany(Company):
     def __init__(self, agents: Agents) -> None:
         self.agents = agents
 
-    def seen(self, thread: Thread, session: Session) -> None:
+    def seen(self, thread: Thread, session: Session, *, anew: bool = False) -> None:
         if session.agents:
-            self.agents.tend(thread, session)
+            self.agents.tend(thread, session, anew=anew)
 
     def dressed(self, thread: Thread, agent: RunAgent) -> RunAgent:
         return self.agents.may_start(thread, agent) if thread.harness.agents else agent
@@ -196,21 +207,6 @@ def _harness(lead: Thread, agent: AgentState) -> Harness | None:
 def _not_again(info: RecoverInfo) -> Recovery:
     """What becomes of an agent that is not to run again; one that never ran does for the first time, one that stood still goes on."""
     return stopped(info.decision) if info.input.attempt and not only_decided(info.session.state) else info.decision
-
-
-async def any_to_look_after(store: LogStore, head: Head, now: str, heads: Mapping[str, Head] | None = None) -> bool:
-    """Whether a thread has a background agent that wants somebody to look after it, and that nobody drives.
-
-    Args:
-        heads: those of all threads, where they are known.
-    """
-    for session_id in filter(None, head.agents.values()):
-        agent = await store.head(session_id) if heads is None else heads.get(session_id)
-        if to_look_after(agent, now) and await store.owner(session_id) is None:
-            return True
-        if agent is not None and await any_to_look_after(store, agent, now, heads):
-            return True
-    return False
 
 
 def starting(

@@ -22,8 +22,8 @@ class Company:
         """How many leads are above it."""
         return 0 if self.lead is None else self.lead.company.depth + 1
 
-    def seen(self, thread: Thread, session: Session) -> None:
-        """This host drives ``thread``, and its session is ``session`` now."""
+    def seen(self, thread: Thread, session: Session, *, anew: bool = False) -> None:
+        """This host drives ``thread``, and its session is ``session`` now. ``anew``: somebody else changed an agent of it."""
 
     def dressed(self, thread: Thread, agent: RunAgent) -> RunAgent:
         """The agent of a turn of ``thread`` with what it may do because of this."""

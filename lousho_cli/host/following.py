@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +17,14 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import CommandFailedError, InputRejectedError, NotFoundError
+from lousho_cli.executor.log_events import QUIET_S
 from lousho_cli.host.receipts import Receipt, Settlement, Waiting
 from lousho_cli.host.thread import Thread
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
-WATCH_MS = 200
+WATCH_MS = 500
+"""How often a handle sees whether anybody still waits. A look at the log is not due for it: the store watches all logs at once."""
 
 
 async def settlement_of(store: LogStore, thread_id: str, input_id: str, must_go_on: Callable[[], None]) -> Settlement:
@@ -38,8 +41,7 @@ async def settlement_of(store: LogStore, thread_id: str, input_id: str, must_go_
             session = await follower.look()  # between the two looks its owner may have moved it into the log
             if input_id not in session.inputs and (session.wake is None or session.wake.id != input_id):
                 raise NotFoundError(f"thread {thread_id} has no input {input_id}", code="LOUSHO_INPUT_NOT_FOUND")
-        must_go_on()
-        await store.watch(thread_id, session.seq, WATCH_MS)
+        await _changed(store, thread_id, session.seq, must_go_on)
 
 
 async def command_ended(store: LogStore, thread: Thread, receipt: Receipt, after: int, must_go_on: Callable[[], None]) -> Any:
@@ -58,9 +60,19 @@ async def command_ended(store: LogStore, thread: Thread, receipt: Receipt, after
                 return record.value
             if isinstance(record, r.InputRejected) and record.id == receipt.input_id:
                 raise refused(Receipt(record.id, "rejected", reason=record.reason))
-        must_go_on()
         after = max(after, read.head)
-        await store.watch(thread.id, after, WATCH_MS)
+        await _changed(store, thread.id, after, must_go_on, lambda: thread.intake.commands.raised(receipt.input_id) is not None)
+
+
+async def _changed(
+    store: LogStore, thread_id: str, after: int, must_go_on: Callable[[], None], known: Callable[[], bool] = lambda: False
+) -> None:
+    """Waits until a log may be another than it was at ``after``, or what is waited for is known without it."""
+    ends = time.monotonic() + QUIET_S
+    while True:
+        must_go_on()
+        if known() or await store.watch(thread_id, after, WATCH_MS) or time.monotonic() > ends:
+            return
 
 
 async def waiting_inputs(store: LogStore, thread_id: str) -> tuple[Waiting, ...]:
@@ -96,11 +108,15 @@ class Follower:
 
     async def look(self) -> Session:
         """The session as the log says now."""
+        if self._fold is not None:
+            read = await self._store.read(self._id, self._fold.seq)
+            if read.head < self._fold.seq:
+                self._fold = None  # it was deleted, or its server lost the end of it
+            else:
+                for batch in read.batches:
+                    apply(self._fold, batch)
         if self._fold is None:
             self._fold = Accumulator(await read_session(self._store, self._id))
-        else:
-            for batch in (await self._store.read(self._id, self._fold.seq)).batches:
-                apply(self._fold, batch)
         return self._fold.freeze()
 
 

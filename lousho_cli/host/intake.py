@@ -43,8 +43,8 @@ class Intake(Taker):
         self.commands = commands
         self._harness, self._standing, self._tenant = harness, standing, tenant
         self._handed: dict[str, Handed] = {}
-        self.on_agents: Callable[[], None] = lambda: None
-        """Told when background agents are to run."""
+        self.on_agents: Callable[[bool], None] = lambda anew: None
+        """Told when background agents are to run; with True when somebody else changed one."""
 
     def hand(self, input_id: str, handed: Handed) -> None:
         """Keeps what came with an input until it has ended."""
@@ -75,9 +75,9 @@ class Intake(Taker):
         return post.kind == "command" and post.id not in log.session.inputs and self.commands.begin(log, post, self._birth)
 
     async def recorded(self, post: Post, records: Sequence[r.Record]) -> None:
-        """Keeps what a person allowed for always, now that the answer counts, and has agents looked after that are to run."""
+        """Keeps what a person allowed for always, now that the answer counts, and has agents looked after that a post is about."""
         if post.kind == "agents":
-            self.on_agents()
+            self.on_agents(not records)
         said = post.body if isinstance(post.body, Mapping) else {}
         if said.get("always") is True and said.get("tool") and any(isinstance(one, r.WaitAnswered) and one.approved for one in records):
             await self._standing.allow(str(said["tool"]))

@@ -179,6 +179,11 @@ def stands_open(session: Session) -> bool:
     return session.exists and not session.ended and session.outcome is None and not session.awaiting
 
 
+def is_left(session: Session) -> bool:
+    """Whether a session that is given back now has something for another host to go on with."""
+    return stands_open(session) or next_in_line(session) is not None
+
+
 def _to_be_stopped(session: Session) -> bool:
     """Whether somebody asked a run to stop that waits for a person: nobody drives it, and it has to be settled all the same."""
     return session.exists and session.abort_asked and session.outcome is None and not session.ended

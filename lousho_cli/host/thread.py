@@ -19,13 +19,12 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.decide import next_in_line
-from lousho_cli.core.pending import has_work, held_up
+from lousho_cli.core.pending import may_have_work
 from lousho_cli.core.waking import woken
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Head, Post
 from lousho_cli.domain.session import Session
-from lousho_cli.domain.times import later
+from lousho_cli.domain.times import AT_ONCE, later
 from lousho_cli.errors import AbortedError, OwnershipLostError, SDKError, SessionBusyError
 from lousho_cli.executor.beginnings import Beginning as Ordered
 from lousho_cli.executor.beginnings import Order
@@ -45,7 +44,7 @@ from lousho_cli.host.ordering import ordered
 from lousho_cli.host.owned import LOST, Owned, told
 from lousho_cli.host.persistence import Metadata
 from lousho_cli.host.receipts import Receipt
-from lousho_cli.host.recovering import Beginning, Beginnings, stands_open
+from lousho_cli.host.recovering import Beginning, Beginnings, is_left, stands_open
 from lousho_cli.host.standing import Standing
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.credentials import Credentials
@@ -75,11 +74,16 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Thread:
-    """One thread on this host. ``handles`` counts those who hold it open; ``end`` is how what it drove last came to rest."""
+    """One thread on this host.
+
+    ``handles`` counts those who hold it open, ``only_swept`` says that nobody ever asked for it by name; ``end`` is how what it drove
+    last came to rest.
+    """
 
     def __init__(self, terms: Terms, harness: Harness, thread_id: str, tenant: str | None, company: Company = ALONE) -> None:
         self.harness, self.id, self.tenant, self.company = harness, thread_id, tenant, company
         self.handles = 0
+        self.only_swept = False
         self._terms = terms
         self._gate = asyncio.Lock()
         self._owned: Owned | None = None
@@ -209,7 +213,7 @@ class Thread:
         Args:
             held: also where it was given back to be taken up only later.
         """
-        return await self._taken_up(lambda head: _may_have_work(head, self._terms.clock.now(), held=held))
+        return await self._taken_up(lambda head: may_have_work(head, self._terms.clock.now(), held=held))
 
     async def _taken_up(self, wanted: Callable[[Head | None], bool]) -> bool:
         self._must_be_open()
@@ -247,6 +251,13 @@ class Thread:
         """Returns once this host drives the thread no more."""
         while self._work is not None and not self._work.done():
             await asyncio.wait({self._work})
+
+    async def rests(self) -> None:
+        """Returns once it has nothing to do here: see ``resting``."""
+        while not self.resting:
+            await self.idle()
+            if self._looking is not None and not self._looking.done():
+                await asyncio.wait({self._looking})
 
     async def close(self, *, recoverable: bool = False) -> None:
         """Stops what runs: for good, or for another host to go on with. Refuses what comes later."""
@@ -295,9 +306,9 @@ class Thread:
         self._work = asyncio.ensure_future(self._work_until_rest(owned, first))
         self._seen()
 
-    def _seen(self) -> None:
+    def _seen(self, anew: bool = False) -> None:
         if self._owned is not None:
-            self.company.seen(self, self._owned.log.session)
+            self.company.seen(self, self._owned.log.session, anew=anew)
 
     async def _take_once_free(self) -> None:
         """Until what was left for another host is gone: takes the thread should that host go first."""
@@ -334,7 +345,7 @@ class Thread:
                 log_to.warning("%s: it could not go on: %s", self.id, error if isinstance(error, SDKError) else repr(error))
             owned.failed(error)
             async with self._gate:
-                await self._let_go(owned, wake_in_ms=RETRY_MS)
+                await self._let_go(owned, wake_at=later(self._terms.clock.now(), RETRY_MS))
         except BaseException:
             await self._let_go(owned)
             raise
@@ -365,7 +376,7 @@ class Thread:
     async def _drive(self, owned: Owned, begins: Beginning | Ordered) -> None:
         await owned.drive(self.company.dressed(self, begins.agent), begins.records, self._terms.host_id)
 
-    async def _let_go(self, owned: Owned, *, lost: bool = False, wake_in_ms: int | None = None) -> None:
+    async def _let_go(self, owned: Owned, *, lost: bool = False, wake_at: str | None = None) -> None:
         await owned.inbox.stop()
         await owned.guard.stop()
         await self.intake.commands.stop()
@@ -373,12 +384,12 @@ class Thread:
             if lost:
                 await owned.log.abandon()
             else:
-                if self._closing == "recoverable" and _has_work(owned.log.session):
-                    wake_in_ms = 0
+                if self._closing == "recoverable" and is_left(owned.log.session):
+                    wake_at = AT_ONCE
                     if stands_open(owned.log.session):
                         with suppress(SDKError):  # then it is as if this host had died; the log is given back all the same
                             await owned.log.record(r.RunHandedOver())
-                await owned.log.close(wake_at=None if wake_in_ms is None else later(self._terms.clock.now(), wake_in_ms))
+                await owned.log.close(wake_at=wake_at)
                 self.intake.commands.gave_back = owned.log.claim.epoch
         except SDKError as error:
             log_to.warning("%s: it was given back, and what was written last may be lost: %s", self.id, error)
@@ -387,12 +398,3 @@ class Thread:
         wake = owned.log.session.wake
         if wake is not None and not lost and not self._closing:
             self.alarm.set(wake.at)
-
-
-def _may_have_work(head: Head | None, now: str, *, held: bool) -> bool:
-    """Whether the head of a thread says that there is something to do; agents of its own are looked after by who drives it."""
-    return head is not None and (has_work(head, now) or (held and held_up(head)) or any(head.agents.values()))
-
-
-def _has_work(session: Session) -> bool:
-    return stands_open(session) or next_in_line(session) is not None

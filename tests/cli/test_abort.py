@@ -26,6 +26,27 @@ def test_the_owner_cancels_and_settles(project: Any, spawn: Any) -> None:
     assert project.counts == {"a": (1, 1)}
 
 
+def test_an_input_that_waited_has_its_turn_and_is_no_part_of_what_was_aborted(project: Any, spawn: Any) -> None:
+    project.write(["a"], ["b"], "done", tools=["a", "b"])
+    project.hold("a")
+    project.hold("b")
+    owner = spawn("run", "agent.py", "Go", "-s", "s")
+    project.until_started("a")
+    owner.kill()
+    owner.wait()
+    spawn("worker")
+    project.until_started("a", 2)
+    queued = spawn("run", "agent.py", "More", "-s", "s", "--queue", "--input-id", "more")
+    project.until(lambda: b'"more"' in project.log("s"))
+    asking = spawn("abort", "s", "--json")
+    project.until(lambda: b"abort_asked" in project.log("s"))
+    project.let_go("a")
+    said = json.loads(asking.communicate(timeout=20)[0])["data"]  # while the next turn is held up in its tool
+    assert (said["outcome"], said["by"], said.get("next_input", "more")) == ("aborted", "owner", "more")
+    project.let_go("b")
+    assert queued.wait(20) == 0
+
+
 def test_without_an_owner_it_is_settled_here(project: Any, spawn: Any) -> None:
     project.write(["a", "b"], "done")
     project.hold("a")

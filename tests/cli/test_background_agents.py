@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from typing import Any
 
 import pytest
@@ -162,6 +163,16 @@ def test_a_worker_goes_on_with_a_background_agent_and_names_it(left: Any) -> Non
         ("settled", "lead"),
         ("given-back", "lead"),
     ]
+
+
+def test_a_worker_counts_no_background_agent_that_has_ended_as_running(left: Any, spawn: Any) -> None:
+    with (left.folder / "log").open("w") as log:
+        worker = spawn("worker", "--json", "--status-every", "50ms", stdout=log)
+        left.until(lambda: '"done":2' in (left.folder / "log").read_text())
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(20) == 143, worker.stderr.read()
+    last = json.loads((left.folder / "log").read_text().splitlines()[-1])
+    assert (last["running"], last["queued"], last["done"]) == (0, 0, 2)
 
 
 def test_an_agent_named_itself_or_decided_for_later_says_how_its_lead_goes_on(lead: Any) -> None:

@@ -52,6 +52,15 @@ def test_an_end_is_told_of_once_and_an_unknown_one_not_at_all() -> None:
     assert entered(session, post("agent_ended", End("b", "completed")), NOW) == ()
 
 
+def test_who_is_added_to_a_group_that_was_told_of_is_told_of_too() -> None:
+    told = of(started("a", group="g", wake=True), (r.AgentEnded("a", "completed"), r.InputReceived("agents.g", (user("told"),))))
+    grown = fold((r.Batch(3, 1, NOW, started("b", group="g", wake=True)),), told)
+    ended, note = entered(grown, post("agent_ended", End("b", "completed", "Found it.")), NOW)
+    assert isinstance(note, r.InputReceived)
+    whole = fold((r.Batch(4, 1, NOW, (ended, note)),), grown)
+    assert [text for i in whole.waiting for text in (message.text for message in whole.inputs[i].messages) if "Found it." in text]
+
+
 def test_a_note_holds_no_more_of_an_answer_than_it_may() -> None:
     ended, note = entered(of(started("a")), post("agent_ended", End("a", "completed", "x" * 5000)), NOW)
     assert isinstance(ended, r.AgentEnded) and isinstance(note, r.Appended)

@@ -1,4 +1,4 @@
-"""Advancing a head over records says what the head of the folded session says, for every log."""
+"""Advancing a head over records says what the head of the folded session says, for every log that does nothing twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from lousho_cli.core.fold import fold
+from lousho_cli.core.accumulator import Accumulator
+from lousho_cli.core.fold import apply, fold
 from lousho_cli.core.heads import advance, advance_all, head_of
 from lousho_cli.core.states import state_from
 from lousho_cli.domain import records as r
@@ -81,7 +82,23 @@ logs = st.lists(st.lists(records, min_size=1, max_size=4), max_size=14)
 
 
 def batches_of(log: list[list[Any]]) -> list[r.Batch]:
-    return [r.Batch(seq, 1, f"t{seq}", tuple(group)) for seq, group in enumerate(log, 1)]
+    """The log without what it takes in a second time: no writer does."""
+    f = Accumulator()
+    batches = [r.Batch(seq, 1, f"t{seq}", tuple(kept for one in group for kept in once(f, one))) for seq, group in enumerate(log, 1)]
+    return [batch for batch in batches if batch.records]
+
+
+def once(f: Accumulator, record: Any, calls: tuple[str, ...] = ()) -> tuple[Any, ...]:
+    if isinstance(record, r.Within):
+        inner = tuple(kept for one in record.records for kept in once(f, one, record.calls))
+        return (r.Within(record.calls, inner),)
+    child = f.child(calls)
+    if isinstance(record, (r.InputReceived, r.Appended)) and child is not None and record.id in child.inputs:
+        return ()
+    if isinstance(record, r.AgentStarted) and child is not None and record.id in child.agents:
+        return ()
+    apply(f, r.Batch(f.seq + 1, 1, "t", (r.Within(calls, (record,)) if calls else record,)))
+    return (record,)
 
 
 @settings(max_examples=400, deadline=None)
@@ -133,6 +150,19 @@ def test_an_ordinary_run_never_needs_the_transcript() -> None:
         assert head == head_of(fold(batches[:number]))
     assert head is not None
     assert (head.messages, head.step, head.status, head.outcome) == (8, 2, "finished", "completed")
+
+
+def test_a_head_says_nothing_of_inputs_and_agents_that_have_ended() -> None:
+    log: list[list[Any]] = [[r.Created("a")]]
+    for number in range(300):
+        log.append([r.InputReceived(f"input-{number}", (user("hi"),)), r.RunStarted(f"input-{number}"), r.InputApplied(f"input-{number}")])
+        log.append([r.Turn(Message("assistant", "x")), r.Mark(1, "finished"), r.InputSettled(f"input-{number}", "completed")])
+        log.append([r.Appended(f"note-{number}"), r.CommandEnded(f"command-{number}"), r.InputRejected(f"refused-{number}", "busy")])
+        log.append([r.AgentStarted(f"agent-{number}", "scout", f"scout-{number}", ()), r.AgentEnded(f"agent-{number}", "completed")])
+    batches = batches_of(log)
+    early, late = head_of(fold(batches[:40])), head_of(fold(batches))
+    assert len(msgspec.json.encode(late)) < len(msgspec.json.encode(early)) + 20
+    assert advance_all(early, batches[40:]) == late
 
 
 def test_a_head_says_what_a_newer_version_wrote() -> None:

@@ -1,4 +1,4 @@
-"""``lousho abort``: stop a run from outside."""
+"""``lousho abort``: stop a run, and its background agents, from outside."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(
     session: Session,
     now: Annotated[bool, typer.Option("--now", help="Take over from an owner that stays silent for its lease.")] = False,
 ) -> int:
-    """Stop a run. Its open calls get cancelled results and it counts as aborted; resume by name goes on all the same."""
+    """Stop a run and its background agents. Open calls get cancelled results, and it counts as aborted; resume by name still goes on."""
     import asyncio
 
     from lousho_cli.app.aborting import abort
@@ -33,11 +33,20 @@ def run(
 
 
 def _said(done: Any) -> str:
+    if not done.agents:
+        return _said_of_run(done)
+    agents = f"its background agents were aborted: {', '.join(done.agents)}"
+    return f"{done.session} does not run; {agents}" if done.by is None else f"{_said_of_run(done)}; {agents}"
+
+
+def _said_of_run(done: Any) -> str:
     if done.by is None:
-        return f"{done.session}: there is nothing to abort"
+        waits = f"; input {done.next_input} waits, and has its turn once somebody takes it" if done.next_input else ""
+        return f"{done.session}: there is nothing to abort{waits}"
     if done.outcome != "aborted":
         return f"{done.session} came to its own end before it could be aborted: {done.outcome or done.status}"
     if done.by == "owner":
-        return f"{done.session} was aborted by its owner"
+        behind = f"; input {done.next_input}, which waited behind it, has its turn now" if done.next_input else ""
+        return f"{done.session} was aborted by its owner{behind}"
     how = f"it was taken over from {done.taken_from}" if done.taken_from else "nobody was driving it"
     return f"{done.session} was aborted here; {how}"

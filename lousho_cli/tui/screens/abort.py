@@ -38,7 +38,7 @@ class AbortScreen(ActScreen):
 
     def explain(self) -> None:
         who = f"{self.driven} is asked to stop." if self.driven is not None else "Nobody drives it: it is settled here."
-        self.say([(f"Open calls get cancelled results, and the run counts as aborted. {who}", "")], self._command)
+        self.say([(f"Open calls get cancelled results, and the run and its background agents count as aborted. {who}", "")], self._command)
 
     def press(self, button: str) -> None:
         if button == "keep":
@@ -51,7 +51,9 @@ class AbortScreen(ActScreen):
 def _aborting(store: str | None, session_id: str, *, now: bool) -> Act:
     async def act(deed: Deed) -> None:
         done = await abort(store, session_id, deed.tell, now=now)
-        if done.by is None:
+        if done.by is None and done.agents:
+            deed.ended = "its background agents were aborted"
+        elif done.by is None:
             deed.ended = "there is nothing to abort"
         elif done.outcome != "aborted":
             deed.ended = f"it came to its own end before it could be aborted: {done.outcome or done.status}"
