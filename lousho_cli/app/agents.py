@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -49,6 +50,22 @@ def stored_path(file: AgentFile, flag: str | None) -> str | None:
         return None
     path = os.path.relpath(file.path.resolve(), parent.resolve())
     return text_of(f"{path}:{file.attribute}" if file.attribute else path)
+
+
+def found_again(file: AgentFile, said: str | None, store: str | None) -> AgentChoice:
+    """What a later command has to be told to find a session and its agent: nothing of the agent where the store or a setting knows it.
+
+    Args:
+        said: the agent as it was named on the command line.
+        store: what ``--store`` said.
+    """
+    choice = AgentChoice(store=store)
+    if file.path is None or store_parent(store) is not None:
+        return choice
+    with suppress(ConfigurationError):
+        if find_agent("", file.name, None, choice).path == file.path:
+            return choice
+    return AgentChoice(agent=said or os.path.relpath(file.path, current_folder()), store=store)
 
 
 def find_agent(session_id: str, name: str, path: str | None, choice: AgentChoice) -> AgentFile:

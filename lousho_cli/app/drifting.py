@@ -13,7 +13,7 @@ from lousho_cli.app.driving import require_writable
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import Status
-from lousho_cli.app.sessions import find_session, is_cleared, read_heads
+from lousho_cli.app.sessions import IMPORT_CUT, find_session, is_cleared, read_heads
 from lousho_cli.app.wiring import open_store
 from lousho_cli.core.fingerprint import compare_fingerprints
 from lousho_cli.core.resuming import DriftMode, drift_of, missing_tools
@@ -88,6 +88,9 @@ async def _all(store: LogStore, order: DriftOrder, offered_to: OfferedTo) -> Dri
     found = []
     open_ones = [head for head in heads.heads if head.status != "finished" and not is_cleared(head)]
     for head in sorted(open_ones, key=lambda head: (head.updated_at, head.id), reverse=True):
+        if head.importing:
+            unread.append((head.id, IMPORT_CUT))
+            continue
         try:
             found.append(await _compared(store, head.id, order, offered_to))
         except (DamagedLogError, LogVersionError) as error:

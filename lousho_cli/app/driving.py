@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -25,13 +26,15 @@ from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
 from lousho_cli.app.results import PendingItem, RunDone
 from lousho_cli.app.run_ends import decides, done_of, failed_as_said, next_command
-from lousho_cli.app.sessions import pending_item
+from lousho_cli.app.secrets import mask_url
+from lousho_cli.app.sessions import IMPORT_CUT, pending_item
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.unfinished import agents_left, lead_of, waiting_agent
 from lousho_cli.app.wiring import locate_store
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import Event
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.heads import Head
+from lousho_cli.domain.session import IMPORTING, Session
 from lousho_cli.errors import (
     AbortedError,
     BudgetExceededError,
@@ -50,6 +53,7 @@ from lousho_cli.errors import (
 from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
+from lousho_cli.executor.leads import tell_lead
 from lousho_cli.executor.results import RunResult, result_of
 from lousho_cli.executor.session_log import newer_version
 from lousho_cli.host.host import create_harness_host
@@ -80,8 +84,13 @@ class Job(msgspec.Struct, frozen=True):
 
 def suffix_of(choice: AgentChoice) -> str:
     """What the next command needs to find the same store and agent again, such as `` --store URL``."""
-    agent = f" --agent {choice.agent}" if choice.agent else ""
-    return agent + "".join(f" --agents {path}" for path in choice.agents) + (f" --store {choice.store}" if choice.store else "")
+    agent = f" --agent {shlex.quote(choice.agent)}" if choice.agent else ""
+    return agent + "".join(f" --agents {shlex.quote(path)}" for path in choice.agents) + store_flag(choice)
+
+
+def store_flag(choice: AgentChoice) -> str:
+    """The store as it was named, for a shell; a password in it is masked, and has to be put in again."""
+    return f" --store {shlex.quote(mask_url(choice.store))}" if choice.store else ""
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -174,6 +183,7 @@ async def _on_host(job: Job, signal: AbortSignal) -> AsyncIterator[HostSession]:
     observer = Observer(job.listener, lambda _end: None)  # how it ends is told by us, and not by the host's own warnings
     host = create_harness_host({"log": job.store}, observer=observer, credentials=job.prepared.settings["credentials"].beside(job.store))
     leaving: list[asyncio.Future[None]] = []
+    head: Head | None = None
     forget = signal.on_abort(lambda: leaving.append(asyncio.ensure_future(host.close(recoverable=signal.recoverable))))
     try:
         head = await job.store.head(job.session_id)
@@ -184,6 +194,8 @@ async def _on_host(job: Job, signal: AbortSignal) -> AsyncIterator[HostSession]:
     finally:
         forget()
         await asyncio.gather(host.close(recoverable=True), *leaving)
+        if head is not None:  # it may be an agent that was named by itself
+            await tell_lead(job.store, head.lead)
 
 
 async def _lost_to(job: Job, error: OwnershipLostError) -> OwnershipLostError:
@@ -336,9 +348,13 @@ def require_writable(loaded: Loaded) -> None:
 
     Raises:
         LogVersionError, DamagedLogError: as the store would, once it is claimed.
+        ConfigurationError: not all of it was imported.
     """
     if loaded.newer:
         raise newer_version(loaded.id)
+    if IMPORTING in loaded.session.settings:
+        hint = "Import it again, which brings the rest, or delete it."
+        raise ConfigurationError(f"session {loaded.id}: {IMPORT_CUT}", code="LOUSHO_IMPORT_CUT", hint=hint)
     if loaded.damage:
         raise DamagedLogError(
             f"session {loaded.id} is damaged: {loaded.damage[0]}",

@@ -42,8 +42,11 @@ def parse_age(text: str) -> int:
     """What ``--older-than`` says, in milliseconds.
 
     Raises:
-        ConfigurationError: it is no length of time.
+        ConfigurationError: it is no length of time; a bare number is none here, as who means days must not lose all but the last seconds.
     """
+    if text.strip().isdecimal():
+        detail = f"--older-than needs a unit, not {text!r:.60}"
+        raise ConfigurationError(detail, field="older_than", code="LOUSHO_USAGE", hint="Try: 30d")
     try:
         return parse_duration(text)
     except ValueError as error:

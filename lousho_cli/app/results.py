@@ -100,7 +100,7 @@ class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     again: those of ``will_run`` and ``may_ask`` that had been started before. may_ask: calls that run unless their tool,
     or one in front of them, wants a person to decide. will_ask: the call that a person must decide on;
     behind: those that wait for that decision. background: the sessions of background agents that go on with it.
-    driven_by: who drives it now, in words.
+    inputs: those that wait, and have their turns then. driven_by: who drives it now, in words.
     """
 
     session: str
@@ -116,5 +116,6 @@ class ResumeCheck(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     will_ask: tuple[ToolCall, ...] = ()
     behind: tuple[ToolCall, ...] = ()
     background: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     driven_by: str | None = None
     nothing_pending: bool = False

@@ -138,7 +138,10 @@ async def _check(store: LogStore, session_id: str, order: ResumeOrder) -> Resume
     file = await agent_file_of(store, session_id, loaded.session, order.choice)
     async with preparing(file, order.flags, loaded.session) as prepared:
         found = await with_agents(store, check_of(loaded, prepared))
-    return msgspec.structs.replace(found, driven_by=owner.describe() if owner is not None else None)
+    left = [post.id for post in await store.inbox(session_id) if post.kind == "input" and post.id not in loaded.session.inputs]
+    inputs = (*loaded.session.waiting, *left)
+    driven_by = owner.describe() if owner is not None else None
+    return msgspec.structs.replace(found, driven_by=driven_by, inputs=inputs, nothing_pending=found.nothing_pending and not inputs)
 
 
 async def which(store: LogStore | None, name: str | None) -> str | None:

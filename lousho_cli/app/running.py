@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
-from lousho_cli.app.agents import AgentChoice
+from lousho_cli.app.agents import AgentChoice, found_again
 from lousho_cli.app.driving import Job, Ran, Tell, agent_file_of, drive, require_writable, tell_of_used_up
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
@@ -45,6 +45,15 @@ class RunOrder(msgspec.Struct, frozen=True):
     store: str | None = None
 
 
+class Meant(msgspec.Struct, frozen=True):
+    """What an order comes down to. session_id: None for a new one whose name is still to be found. before: as it stands, if it does."""
+
+    session_id: str | None
+    before: Session | None
+    file: AgentFile
+    text: str
+
+
 async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
     """Runs it to its end, its pause, or the first signal.
 
@@ -53,20 +62,25 @@ async def run(order: RunOrder, listener: Listener, tell: Tell) -> Ran:
         NotFoundError: ``last``, and there is no session.
         SessionAwaitingApprovalError, SessionBusyError, AgentDriftError, StorageError: see ``HostSession.execute``.
     """
+    found = await meant(order, tell)
+    async with preparing(found.file, order.flags, found.before) as prepared:
+        for warning in prepared.warnings:
+            tell(warning)
+        return await _run(order, found.session_id, found.before, prepared, found.text, listener, tell)
+
+
+async def meant(order: RunOrder, tell: Tell) -> Meant:
+    """What a person means by an order. Raises as ``run`` does, before anything is written."""
     reading = open_store(order.store, create=False)
     session_id = await _named(order, reading)
     before = await _session_before(reading, session_id)
     target = await _target(order, reading, session_id, before)
     if target.notice:
         tell(target.notice)
-    file = target.agent
-    text = _input(order, file)
+    text = _input(order, target.agent)
     if order.input_id is not None and not order.input_id.strip():
         raise ConfigurationError("--input-id is empty", field="--input-id", code="LOUSHO_USAGE", hint="Give an id, or leave it out.")
-    async with preparing(file, order.flags, before) as prepared:
-        for warning in prepared.warnings:
-            tell(warning)
-        return await _run(order, session_id, before, prepared, text, listener, tell)
+    return Meant(session_id, before, target.agent, text)
 
 
 async def _run(
@@ -74,7 +88,7 @@ async def _run(
 ) -> Ran:
     store = open_store(order.store, create=True)
     assert store is not None, "a store that may be created is always there"
-    job = Job(store, session_id or "", prepared, order.flags, listener, tell, AgentChoice(store=order.store))
+    job = Job(store, session_id or "", prepared, order.flags, listener, tell, found_again(prepared.file, order.target, order.store))
     if session_id is None:
         return await _run_new(job, order, text)
     if before is not None:
@@ -135,7 +149,7 @@ def _input(order: RunOrder, file: AgentFile) -> str:
 
 async def _run_new(job: Job, order: RunOrder, text: str) -> Ran:
     """Runs under the first free id made of the agent's name. Who is first to write a session has it."""
-    async for candidate in _free_ids(job.store, slug(job.prepared.file.name)):
+    async for candidate in free_ids(job.store, slug(job.prepared.file.name)):
         one = msgspec.structs.replace(job, session_id=candidate)
         try:
             return await drive(one, lambda session: session.execute(text, input_id=order.input_id, create=True))
@@ -149,7 +163,8 @@ async def _run_new(job: Job, order: RunOrder, text: str) -> Ran:
     raise StorageError("no free session id was found")
 
 
-async def _free_ids(store: LogStore, name: str) -> AsyncIterator[str]:
+async def free_ids(store: LogStore, name: str) -> AsyncIterator[str]:
+    """Ids that no session has, made of a name: itself, then with ``-2``, ``-3`` and so on."""
     found = await store.heads()
     taken = {head.id for head in found.heads} | {log_id for log_id, _ in found.damaged}
     number = 1

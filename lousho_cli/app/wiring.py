@@ -274,6 +274,13 @@ async def repair_log(store: LogStore, session_id: str) -> str | None:
     return await repair_rows(_database_of(store), session_id)
 
 
+def close_store(store: LogStore) -> None:
+    """Closes what a store has open to a server, so that a process which ends does not wait for one that is away."""
+    postgres = _postgres_of(store)
+    if postgres is not None:
+        postgres.close()
+
+
 def describe_store(store: LogStore | PlainSessions) -> str:
     """What a server says of itself, once it was reached; '' for a store without one.
 

@@ -33,7 +33,7 @@ from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.host.observing import TurnEnd
 from lousho_cli.host.thread import RETRY_MS
 from lousho_cli.ports.log_store import LogStore
-from lousho_cli.ports.undriven import any_to_look_after
+from lousho_cli.ports.undriven import any_to_look_after, undriven
 
 RETRY_S = 30.0
 """When a session is tried again that could not be gone on with."""
@@ -175,8 +175,8 @@ class Worker:
                 self._driven[head.id] = agent.file
                 if await self._agents.drive(head, agent, lambda: self._take(head.id)):
                     await self._given_back(head)
-                else:  # somebody was quicker; or nobody was, and it can not be taken: then a warning said why
-                    self._put_off(head.id, RETRY_S if await self._store.owner(head.id) is None else _AGAIN_S)
+                else:
+                    await self._not_taken(head)
         except AbortedError:
             return  # told to stop before it began
         except Exception as error:  # noqa: BLE001 - an agent's code may raise anything, and the other sessions are none of its business
@@ -200,6 +200,13 @@ class Worker:
         self._tell("given-back", head.id, pending=now is not None and has_work(now, at))
         if now is not None and now.seq == head.seq and await any_to_look_after(self._store, now, at):
             self._leave(head.id, head.agent, RunFailure(message="a background agent of it can not be gone on with here"))
+
+    async def _not_taken(self, head: Head) -> None:
+        """Somebody was quicker; or nobody was, and it can not be taken here: then a warning said why."""
+        async for _ in undriven(self._store, SYSTEM_CLOCK.now(), [head.id]):
+            self._leave(head.id, head.agent, RunFailure(message="it could not be taken up here"))
+            return
+        self._put_off(head.id, _AGAIN_S)
 
     def _turn_ended(self, end: TurnEnd) -> None:
         self._take(end.thread_id, end.session.agent)

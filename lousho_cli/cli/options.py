@@ -116,7 +116,7 @@ def shared_options() -> list[TyperOption]:
         _shared(["--store"], "store", metavar="URL", help="Where sessions lie: a folder, or a store URL. Also LOUSHO_STORE."),
         _shared(["--json"], "json", is_flag=True, help="One JSON document on stdout."),
         _shared(["--quiet", "-q"], "quiet", is_flag=True, help="Only the answer, or the id."),
-        _shared(["--verbose", "-v"], "verbose", count=True, help="Say more; -vv shows tracebacks."),
+        _shared(["--verbose", "-v"], "verbose", count=True, metavar=" ", help="Say more; -vv shows tracebacks."),
         _shared(["--color"], "colour", metavar="auto|always|never", help="Colour; auto asks NO_COLOR, FORCE_COLOR and the terminal."),
         TyperOption(
             param_decls=["--version"],

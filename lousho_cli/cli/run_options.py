@@ -35,6 +35,7 @@ InputId = Annotated[str | None, typer.Option("--input-id", metavar="ID", help="T
 NoInput = Annotated[bool, typer.Option("--no-input", help="Never ask anything.")]
 Format = Annotated[OutputFormat, typer.Option("--output", help="Text, or one JSON line an event.")]
 Queue = Annotated[bool, typer.Option("--queue", help="Where another owner drives it, leave the input for that owner.")]
+Leave = Annotated[bool, typer.Option("--leave", help="Only store the input: a worker, or the owner, goes on with it.")]
 AgentFile = Annotated[str | None, typer.Option("--agent", metavar="FILE", help="The agent file to go on with.")]
 AgentPaths = Annotated[list[str] | None, typer.Option("--agents", metavar="PATH", help="Where agents are found by name; repeatable.")]
 NoResume = Annotated[bool, typer.Option("--no-resume", help="Only record the decision.")]

@@ -102,7 +102,7 @@ def test_without_a_store_there_is_nothing_and_none_is_made(lousho: Any, folder: 
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("age", ["soon", "-3d", "0", "30x", ""])
+@pytest.mark.parametrize("age", ["soon", "-3d", "0", "30x", "30", ""])
 def test_what_is_no_length_of_time_is_refused(lousho: Any, stored: None, age: str) -> None:
     ran = lousho("prune", f"--older-than={age}", "--yes")
     assert ran.code == 2

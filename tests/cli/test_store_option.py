@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 
+import pg_server
 import pytest
 
 
@@ -110,3 +112,17 @@ def test_v_says_which_store_is_read_and_why(lousho: Any, store: Any, trip: Any) 
 
 def test_an_empty_store_url_is_refused(lousho: Any) -> None:
     assert lousho("list", "--store", "").code == 2
+
+
+def test_on_a_server_the_line_that_goes_on_names_the_agent_as_the_store_can_not(
+    lousho: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOUSHO_STORE", pg_server.place_url(tmp_path))
+    turns = "[{tool_calls: [{name: pay, args: {}, id: p}]}, Paid.]"
+    tools = "[{name: pay, command: [cat], needs_approval: true}]"
+    (folder / "my shop.yaml").write_text(f"name: shop\nprompt: You pay.\nprovider: {{type: scripted, turns: {turns}}}\ntools: {tools}\n")
+    command = lousho("run", "my shop.yaml", "Go", "-s", "s").err.splitlines()[-1]
+    assert command.endswith(" --agent 'my shop.yaml'")
+    assert lousho(*shlex.split(command)[1:]).out == "Paid.\n"
+    (folder / "lousho.toml").write_text('agents = ["."]\n')  # now it is found by its name
+    assert "--agent" not in lousho("run", "my shop.yaml", "Go", "-s", "t").err

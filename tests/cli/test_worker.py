@@ -142,6 +142,16 @@ def test_what_ended_failed_or_aborted_is_never_run_again(project: Any) -> None:
     assert project.log("failed") == before
 
 
+def test_a_fork_is_left_until_somebody_goes_on_with_it(project: Any) -> None:
+    project.write(["a"], "done")
+    project.run("Go", "-s", "s")
+    assert project.lousho("fork", "s", "--from-step", "1", "--as", "f").code == 0
+    assert project.lousho("worker", "--once").out == ""
+    assert project.counts == {"a": (1, 1)}
+    assert project.lousho("resume", "f").code == 0
+    assert project.lousho("show", "f", "--json").data["status"] == "finished"
+
+
 def test_ds_144_what_waits_is_left_until_it_is_decided(project: Any) -> None:
     project.write(["gated"], "done", tools=["gated"], gated=["gated"])
     approval = project.run("Go", "-s", "s", "--json").data["approval_id"]
@@ -435,7 +445,7 @@ def test_in_a_file_a_worker_says_how_it_stands_where_that_changed(project: Any, 
         assert worker.wait(20) == 143, worker.stderr.read()
     said = [line for line in (folder / "log").read_text().splitlines() if line.startswith("status: ")]
     assert len(said) == len({line.partition(", store ")[0] for line in said})
-    assert said[-1].startswith("status: 0 running, 0 queued, 1 done, cost unknown, store ")
+    assert said[-1].startswith("status: 0 running, 0 queued, 1 done, cost unknown")
 
 
 @pytest.mark.parametrize("wrong", ["--status-every=soon", "--status-every=-1s", "--lease=0", "--lease=1ms"])

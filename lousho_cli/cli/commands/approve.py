@@ -36,7 +36,9 @@ def run(
     edit: Annotated[
         str | None, typer.Option("--edit", metavar="FILE|-|JSON", help="Arguments in place of the model's: a file, - for stdin, or {…}.")
     ] = None,
-    note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="A note kept with the decision.")] = None,
+    note: Annotated[
+        str | None, typer.Option("--note", metavar="TEXT", help="For the model, beside the call's result; kept with the decision.")
+    ] = None,
     no_resume: NoResume = False,
     agent: AgentFile = None,
     agents: AgentPaths = None,

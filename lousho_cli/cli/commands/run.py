@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from lousho_cli.cli.completing import complete_targets
+from lousho_cli.cli.exits import Exit
 from lousho_cli.cli.face import Face, face_of
 from lousho_cli.cli.run_options import (
     ApproveAll,
@@ -15,6 +16,7 @@ from lousho_cli.cli.run_options import (
     Format,
     InputId,
     Interrupted,
+    Leave,
     MaxSteps,
     Model,
     NewSession,
@@ -28,6 +30,7 @@ EXAMPLES = (
     'lousho run agent.yaml "Count the files"   an agent of your own',
     'lousho run -s trip "And on Sunday?"       the next message of a session',
     'git diff | lousho run -c "Review this"    a pipe is attached to the prompt',
+    'lousho run agent.yaml "Go" --leave        only stores it, for a lousho worker to go on with',
 )
 
 
@@ -52,6 +55,7 @@ def run(
     interrupted: Interrupted = None,
     input_id: InputId = None,
     queue: Queue = False,
+    leave: Leave = False,
     no_input: NoInput = False,
     output: Format = "text",
 ) -> int:
@@ -70,8 +74,22 @@ def run(
     text, piped = _with_pipe(face, text)
     flags = RunFlags(max_steps, model, on_drift, interrupted, yes, login_name(), cassette)
     order = RunOrder(target, text, piped, session, last, input_id, queue, flags, face.store)
+    if leave:
+        return _leave(face, order)
     with showing(face, output) as view:
         return finish(face, view, asyncio.run(run_agent(order, view.on_event, view.tell)))
+
+
+def _leave(face: Face, order: Any) -> int:
+    import asyncio
+
+    from lousho_cli.app.left_inputs import leave
+
+    left = asyncio.run(leave(order, face.err.note))
+    face.err.note(f"input {left.input_id} is stored in session {left.done.session}, for whoever takes work")
+    face.answer(left.done, text=lambda: None, quiet=left.done.session)
+    face.err.note(left.next)
+    return Exit.DONE
 
 
 def _told_apart(target: str | None, text: str | None) -> tuple[str | None, str | None]:

@@ -33,7 +33,7 @@ MaybeAddress = Annotated[
 Screenshot = Annotated[Path | None, typer.Option("--screenshot", metavar="FILE.svg", help="Write one frame as SVG and end.")]
 Size = Annotated[str, typer.Option("--size", metavar="COLUMNSxROWS", help="How large that frame is.")]
 Web = Annotated[bool, typer.Option("--web", help="Serve it to a browser on this machine, behind a random token.")]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="The port for --web; 0 takes one that is free.")]
+Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port for --web; 0 takes one that is free.")]
 
 
 def run(

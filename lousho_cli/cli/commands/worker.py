@@ -46,7 +46,7 @@ def run(
     flags = RunFlags(on_drift=on_drift, interrupted=interrupted)
     choice = AgentChoice(agents=tuple(agents or ()), store=face.store)
     every_ms = _ms(status_every, "--status-every", "60s, or 0 for never", zero=True)
-    order = WorkOrder(concurrency, once, flags, choice, every_ms / 1000, _ms(lease, "--lease", "30s"))
+    order = WorkOrder(concurrency, once, flags, choice, every_ms / 1000, _ms(lease, "--lease", "30s", least=_SHORTEST_LEASE_MS))
     return asyncio.run(_work(face, order))
 
 
@@ -63,14 +63,21 @@ async def _work(face: Face, order: Any) -> int:
     return Exit.FAILED if stuck and order.once else Exit.DONE
 
 
-def _ms(text: str, flag: str, such_as: str, *, zero: bool = False) -> int:
+_SHORTEST_LEASE_MS = 100
+"""One that is shorter ends before it could be renewed."""
+
+
+def _ms(text: str, flag: str, such_as: str, *, zero: bool = False, least: int = 1) -> int:
     from lousho_cli.app.durations import parse_duration
     from lousho_cli.errors import ConfigurationError
 
     if zero and text.strip() == "0":
         return 0
     try:
-        return parse_duration(text)
+        found = parse_duration(text)
+        if found < least:
+            raise ValueError(f"must be {least}ms or more")
+        return found
     except ValueError as error:
         field = flag.removeprefix("--").replace("-", "_")
         raise ConfigurationError(f"{flag} {error}, not {text!r:.60}", field=field, code="LOUSHO_USAGE", hint=f"Try: {such_as}") from error

@@ -57,6 +57,8 @@ def check_text(out: Output, check: Any) -> None:
             out.line(f"  {label + ':':<17}{call.name} {call.id} {call.arguments}")
     if check.background:
         out.line(f"  in background:   {', '.join(check.background)}")
+    for input_id in check.inputs:
+        out.line(f"  takes up:        input {input_id}")
     if check.approval_id is not None:
         out.line(f"  waits for:       {check.approval_id}")
     if check.first_request_tokens is not None:
@@ -84,7 +86,8 @@ def checked_all(face: Face, found: Sequence[Any]) -> int:
     failed = [one for one in found if not hasattr(one, "verdict")]
     for one in failed:
         body = face.error_body(one.error)
-        face.err.warning(f"session {one.session}: {body['message']} [{body['code']}] {body['hint']}".rstrip())
+        about = "" if body["message"].startswith(f"session {one.session} ") else f"session {one.session}: "
+        face.err.warning(f"{about}{body['message']} [{body['code']}] {body['hint']}".rstrip())
 
     def text() -> None:
         for check in checks:

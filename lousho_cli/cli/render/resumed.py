@@ -19,7 +19,8 @@ def resumed_all(face: Face, view: RunView, done: Sequence[Any]) -> int:
     failed = [one for one in done if not hasattr(one, "done")]
     for one in failed:
         body = face.error_body(one.error)
-        face.err.warning(f"session {one.session}: {body['message']} [{body['code']}] {body['hint']}".rstrip())
+        about = "" if body["message"].startswith(f"session {one.session} ") else f"session {one.session}: "
+        face.err.warning(f"{about}{body['message']} [{body['code']}] {body['hint']}".rstrip())
     for one in ran:
         for warning in one.warnings:
             face.err.warning(warning)

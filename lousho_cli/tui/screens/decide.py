@@ -58,7 +58,7 @@ class DecideScreen(ActScreen):
         if self._is_call:
             yield JsonEditor(id="args", title="arguments: exactly these, or edit them")
             yield Static(id="digest", markup=False)
-        yield label("note, kept with the decision; a reason for no, which the model is told")
+        yield label("note, or the reason for no: the model is told")
         yield TypedLine(id="note")
         yield Tick("go on with the run at once", value=True, id="resume")
 
