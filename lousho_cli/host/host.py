@@ -15,7 +15,6 @@ from lousho_cli.errors import AbortedError, ConfigurationError, RangeError, SDKE
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.keeping import Keeping
 from lousho_cli.host.agents import Agents, LeadCompany
-from lousho_cli.host.finding import undriven
 from lousho_cli.host.harness import Harness
 from lousho_cli.host.heart import Heart
 from lousho_cli.host.observing import NOBODY, Observer
@@ -25,6 +24,7 @@ from lousho_cli.host.session import HostSession
 from lousho_cli.host.thread import Terms, Thread
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.credentials import Credentials
+from lousho_cli.ports.undriven import undriven
 
 log_to = logging.getLogger("lousho")
 
@@ -116,10 +116,13 @@ class HarnessHost:
         return taken
 
     async def idle(self, thread_id: str) -> None:
-        """Returns once this host drives a thread no more, nor a background agent of it; at once where it does not."""
+        """Returns once this host has nothing more to do on a thread, nor on a background agent of it; at once where it has not."""
         thread = self._threads.get(thread_id)
-        if thread is not None:
+        while thread is not None:
             await thread.company.idle(thread)
+            if thread.resting:
+                return
+            await thread.rests()
 
     async def close(self, *, recoverable: bool = False) -> None:
         """Closes every thread and refuses later opens. Safe to call twice.
@@ -164,6 +167,7 @@ class HarnessHost:
         thread = self._threads.setdefault(thread_id, Thread(self._terms, harness, thread_id, tenant_id, self._company))
         _same(thread.harness.name, thread.tenant, harness, tenant_id, thread_id)  # somebody else may have opened it meanwhile
         thread.handles += 1
+        thread.only_swept = False
         try:
             if recover:
                 if not thread.busy:  # else it is in good hands
@@ -184,46 +188,55 @@ class HarnessHost:
 
     async def _sweep(self, harness: Harness, head: Head, close: str) -> bool:
         self._must_be_open()
-        thread = self._threads.setdefault(head.id, Thread(self._terms, harness, head.id, head.tenant, self._company))
+        thread = self._threads.get(head.id)
+        if thread is None:
+            thread = self._threads[head.id] = Thread(self._terms, harness, head.id, head.tenant, self._company)
+            thread.only_swept = True
         thread.handles += 1
-        if not await self._recovered(thread, held=False):
-            self._let_go(thread, at_once=True)
-            return False
-        if close == "when_idle":
-            closing = asyncio.ensure_future(self._close_when_idle(thread))
-            self._closings.add(closing)
-            closing.add_done_callback(self._closings.discard)
-        else:
-            self._let_go(thread)
-        return True
+        taken = await self._recovered(thread, held=False)
+        thread.only_swept = thread.only_swept and (close == "when_idle" or not taken)
+        self._let_go(thread)
+        return taken
 
-    async def _close_when_idle(self, thread: Thread) -> None:
-        await thread.idle()
-        self._let_go(thread, at_once=True)
-
-    def _let_go(self, thread: Thread, *, at_once: bool = False) -> None:
+    def _let_go(self, thread: Thread) -> None:
         thread.handles -= 1
-        if thread.handles <= 0 and not self._closed:
-            if at_once:
-                self._close_idle(thread, swept=True)
-            else:
-                self._close_idle_later(thread)
+        if thread.handles > 0 or self._closed:
+            return
+        if thread.only_swept:
+            self._close_at_rest(thread)
+        else:
+            self._close_idle_later(thread)
 
-    def _close_idle_later(self, thread: Thread, *, swept: bool = False) -> None:
-        asyncio.get_running_loop().call_later(self._close_idle_after_ms / 1000, lambda: self._close_idle(thread, swept=swept))
+    def _close_at_rest(self, thread: Thread) -> None:
+        """Closes a thread that only a sweep opened, as soon as it rests; if it is to wake, the next sweep finds it."""
+        if thread.resting:
+            self._close(thread)
+            return
+        thread.handles += 1
+        closing = asyncio.ensure_future(self._let_go_at_rest(thread))
+        self._closings.add(closing)
+        closing.add_done_callback(self._closings.discard)
 
-    def _close_idle(self, thread: Thread, *, swept: bool = False) -> None:
-        """Closes a thread that nobody holds; one that has something to do later.
+    async def _let_go_at_rest(self, thread: Thread) -> None:
+        await thread.rests()
+        self._let_go(thread)
 
-        One that is to wake here has, unless only a sweep opened it: then the next sweep finds it.
-        """
+    def _close_idle_later(self, thread: Thread) -> None:
+        asyncio.get_running_loop().call_later(self._close_idle_after_ms / 1000, lambda: self._close_idle(thread))
+
+    def _close_idle(self, thread: Thread) -> None:
+        """Closes a thread that nobody holds; one that has something to do, or is to wake here, later."""
         if thread.handles > 0 or self._threads.get(thread.id) is not thread:
             return
-        if thread.resting and (swept or not thread.alarm.is_set):
-            thread.alarm.cancel()
-            del self._threads[thread.id]
+        if thread.resting and not thread.alarm.is_set:
+            self._close(thread)
         else:
-            self._close_idle_later(thread, swept=swept)
+            self._close_idle_later(thread)
+
+    def _close(self, thread: Thread) -> None:
+        thread.alarm.cancel()
+        if self._threads.get(thread.id) is thread:
+            del self._threads[thread.id]
 
 
 def create_harness_host(

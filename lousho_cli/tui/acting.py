@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -33,11 +33,12 @@ class Actor:
 
     Args:
         flag: the store, as ``--store`` says it.
+        agents: where agents are found by name, as ``--agents`` says it.
         moved: called on another thread when a deed has something new to show.
     """
 
-    def __init__(self, flag: str | None, moved: Callable[[Deed], None]) -> None:
-        self._flag = flag
+    def __init__(self, flag: str | None, agents: Sequence[str], moved: Callable[[Deed], None]) -> None:
+        self._flag, self._agents = flag, tuple(agents)
         self.deeds: list[Deed] = []
         self._moved = moved
         self._threads: dict[int, Thread] = {}
@@ -47,7 +48,7 @@ class Actor:
         """Where the store and the agents are."""
         from lousho_cli.app.agents import AgentChoice  # not before something is done: it loads what agent files need
 
-        return AgentChoice(store=self._flag)
+        return AgentChoice(agents=self._agents, store=self._flag)
 
     async def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What a function of ``app`` says that looks ahead, and may load an agent for it. Runs on a thread of its own, which nobody waits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +82,7 @@ class Lousho(KeysInTurn):
         session: str | None = None,
         *,
         sessions: Sessions | None = None,
+        agents: Sequence[str] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         follow: bool = True,
     ) -> None:
@@ -90,7 +91,7 @@ class Lousho(KeysInTurn):
         self.now = now
         self.follow = follow
         self.failure: BaseException | None = None
-        self.actor = Actor(reader.flag, self._deed_moved)
+        self.actor = Actor(reader.flag, agents, self._deed_moved)
         self._first = session
         self.set_reactive(Lousho.sessions, sessions)
         for theme in THEMES:

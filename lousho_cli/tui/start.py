@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,19 +19,20 @@ from lousho_cli.tui.program import Lousho
 from lousho_cli.tui.reading import Reader
 
 
-def run(flag: str | None, session: str | None, told: Callable[[str], None]) -> int:
+def run(flag: str | None, session: str | None, told: Callable[[str], None], agents: Sequence[str] = ()) -> int:
     """Shows the program until the person leaves it; gives the exit code.
 
     Args:
         flag: the store, as ``--store`` says it.
         session: what to open, an id or an address.
+        agents: where agents are found by name, as ``--agents`` says it.
         told: gets what is to be said once the terminal is given back, such as the command that goes on with what was stopped.
 
     Raises:
         Exception: a fault in the program itself. The terminal is as it was before.
     """
     with own_terminal():
-        app = program(flag, session)
+        app = program(flag, session, agents)
         code = asyncio.run(_until_left(app))
     app.actor.close(told)
     if app.failure is not None:
@@ -39,10 +40,10 @@ def run(flag: str | None, session: str | None, told: Callable[[str], None]) -> i
     return code
 
 
-def program(flag: str | None, session: str | None = None) -> Lousho:
+def program(flag: str | None, session: str | None = None, agents: Sequence[str] = ()) -> Lousho:
     """The program with the newest sessions read, so that its first frame shows them."""
     reader = Reader(flag)
-    return Lousho(reader, session, sessions=reader.first())
+    return Lousho(reader, session, sessions=reader.first(), agents=agents)
 
 
 async def _until_left(app: Lousho) -> int:

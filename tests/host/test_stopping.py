@@ -9,7 +9,9 @@ import pytest
 
 from lousho_cli.domain import records as r
 from lousho_cli.domain.texts import RUN_CANCEL_REASON, SHUTDOWN_REASON
+from lousho_cli.domain.times import later
 from lousho_cli.errors import AbortedError
+from lousho_cli.executor.clock import SystemClock
 from lousho_cli.host.harness import GRACE_MS
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.tools.define import define_tool
@@ -64,6 +66,24 @@ async def test_ds_094_a_recoverable_close_writes_no_end_and_the_next_host_goes_o
     assert taken.thread_id == "t"
     again = await second.open(harness(Model()), "t")
     assert (await again.settled("a")).text == "Two."
+    await second.close()
+
+
+class Ahead(SystemClock):
+    """The clock of a host that is wrong by an hour."""
+
+    def now(self) -> str:
+        return later(super().now(), 3_600_000)
+
+
+async def test_what_a_host_whose_clock_is_ahead_gives_back_is_taken_at_once(store: Any, gated: Any) -> None:
+    first, model = create_harness_host({"log": store}, clock=Ahead()), gated("One.")
+    session = await first.open(harness(model), "t")
+    await session.send("1", input_id="a")
+    await model.begun.wait()
+    await first.close(recoverable=True)
+    second = host_of(store)
+    assert [one.thread_id for one in await second.resume_pending([harness(Model("Two."))])] == ["t"]
     await second.close()
 
 

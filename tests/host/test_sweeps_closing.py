@@ -95,6 +95,24 @@ async def test_ds_162_a_prompt_left_by_others_while_a_swept_session_closes_is_an
         assert (await state(slow)).answer == "Two."
 
 
+async def test_who_waits_until_a_swept_thread_rests_waits_for_what_was_left_meanwhile(slow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = slow.owner
+
+    async def owner(thread_id: str) -> Any:
+        for _ in range(50):  # as one that is asked over a network
+            await asyncio.sleep(0)
+        return await asked(thread_id)
+
+    monkeypatch.setattr(slow, "owner", owner)
+    host, agent = create_harness_host({"log": slow}), harness(Model("One.", "Two."))
+    async with closing(host):
+        await swept(slow, host, agent)
+        await slow.post("t", Post("b", "input", THEN, None, [{"role": "user", "content": "More"}]))
+        slow.go.set()
+        await host.idle("t")
+        assert await answered(slow, "b")
+
+
 async def test_a_thread_that_nobody_holds_any_more_is_still_woken_by_its_host(store: Any) -> None:
     host = create_harness_host({"log": store}, lifecycle={"close_idle_sessions_after_ms": 1})
     async with closing(host):

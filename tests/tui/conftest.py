@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import os
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -120,9 +120,15 @@ def tui(monkeypatch: pytest.MonkeyPatch) -> Open:
 
     @asynccontextmanager
     async def open_it(
-        store: Path | str, session: str | None = None, *, size: tuple[int, int] = (160, 48), follow: bool = False, theme: str = "dark"
+        store: Path | str,
+        session: str | None = None,
+        *,
+        size: tuple[int, int] = (160, 48),
+        follow: bool = False,
+        theme: str = "dark",
+        agents: Sequence[str] = (),
     ) -> AsyncIterator[Seen]:
-        app = Lousho(Reader(str(store)), session, now=lambda: NOW, follow=follow)
+        app = Lousho(Reader(str(store)), session, now=lambda: NOW, follow=follow, agents=agents)
         app.theme = theme
         app.animation_level = "none"
         async with app.run_test(size=size) as pilot:

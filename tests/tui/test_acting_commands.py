@@ -53,3 +53,8 @@ def test_a_text_that_looks_like_an_option_stands_behind_two_dashes() -> None:
     assert decide_command(order) == "lousho answer 7f3a --store 's t' -- -1"
     assert decide_command(order, secret=True) == "lousho answer 7f3a --store 's t'"
     assert queue_command("trip", "And?", choice) == "lousho run --session trip --queue 'And?' --store 's t'"
+
+
+def test_a_password_in_the_address_of_a_store_is_not_shown() -> None:
+    assert queue_command("trip", "And?", AgentChoice(store="postgresql://ann:hunter2@db/agents")).endswith("@db/agents'")
+    assert "hunter2" not in queue_command("trip", "And?", AgentChoice(store="postgresql://ann:hunter2@db/agents"))

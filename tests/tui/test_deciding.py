@@ -123,6 +123,18 @@ async def test_an_agent_that_is_gone_is_said_and_nothing_is_decided(tui: Open, w
         assert not of(r.WaitAnswered, records(waiting, "bills"))
 
 
+async def test_an_agent_is_found_by_name_where_the_command_line_said(tui: Open, waiting: Path) -> None:
+    (waiting / "moved").mkdir()
+    (waiting / "agent.yaml").rename(waiting / "moved" / "agent.yaml")
+    async with tui(waiting / ".lousho", size=(100, 30), agents=["moved"]) as seen:
+        await seen.press("a")
+        assert "--agents moved" in words(seen)
+        await seen.pilot.press("enter")
+        deed = await done(seen)
+        assert deed.state == "done"
+        assert of(r.WaitAnswered, records(waiting, "bills"))
+
+
 ASKER = """
 name: asker
 prompt: You ask.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from lousho_cli.cli.completing import complete_addresses
 from lousho_cli.cli.exits import Exit
 from lousho_cli.cli.face import Face, face_of
+from lousho_cli.cli.run_options import AgentPaths
 
 EXAMPLES = (
     "lousho tui                                every session here",
@@ -39,6 +41,7 @@ Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help
 def run(
     ctx: typer.Context,
     session: MaybeAddress = None,
+    agents: AgentPaths = None,
     screenshot: Screenshot = None,
     size: Size = "120x36",
     web: Web = False,
@@ -55,7 +58,7 @@ def run(
     columns_rows = _size(size)
     opened = _find(face, session)
     if web:
-        return _web(face, opened, port)
+        return _web(face, opened, agents or (), port)
     if screenshot is not None:
         from lousho_cli.tui.start import picture
 
@@ -64,7 +67,7 @@ def run(
         return Exit.DONE
     from lousho_cli.tui.start import run as run_tui
 
-    return run_tui(face.store, opened, face.err.note)
+    return run_tui(face.store, opened, face.err.note, agents or ())
 
 
 def _check_terminal() -> None:
@@ -95,12 +98,14 @@ def _find(face: Face, name: str | None) -> str | None:
     return None if name is None else run_now(lambda: find_point(store, name))
 
 
-def _web(face: Face, session: str | None, port: int) -> int:
+def _web(face: Face, session: str | None, agents: Sequence[str], port: int) -> int:
     try:
         from lousho_cli.tui.web import serve
     except ModuleNotFoundError as error:
         raise _refused("lousho tui --web needs textual-serve, which is not installed", "Install it: pip install 'lousho[web]'") from error
     words = ["tui", *(["--store", face.store] if face.store is not None else []), *([session] if session is not None else [])]
+    for place in agents:
+        words += ["--agents", place]
 
     def told(address: str) -> None:
         face.out.line(address)

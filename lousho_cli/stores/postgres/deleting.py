@@ -16,7 +16,7 @@ PART = 500
 
 _LOCK = """SELECT no, head > 0 OR EXISTS (SELECT 1 FROM {s}.posts WHERE posts.no = logs.no) FROM {s}.logs WHERE id = %s FOR UPDATE"""
 _RENEW = """UPDATE {s}.logs SET no = DEFAULT, base = 0, head = 0, head_epoch = 0, synced = 0, owner = NULL, grip = NULL, host = NULL,
-    since = NULL, ttl_ms = NULL, wake_at = NULL, due_ms = NULL WHERE id = %s"""
+    since = NULL, ttl_ms = NULL, wake_at = NULL, due_ms = NULL, waits = false, lane = DEFAULT, offered_ms = 0 WHERE id = %s"""
 _PART = "DELETE FROM {s}.records WHERE no = %s AND seq IN (SELECT seq FROM {s}.records WHERE no = %s AND seq < %s ORDER BY seq LIMIT %s)"
 _ALL = 1 << 62
 

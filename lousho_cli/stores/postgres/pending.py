@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from random import random
 from typing import Any, NamedTuple
 
 from lousho_cli.core.pending import has_work, lane_end, lane_of, off_limits
 from lousho_cli.domain.heads import Head
+from lousho_cli.errors import SDKError
 from lousho_cli.ports.log_store import Heads
 from lousho_cli.ports.undriven import Looked, any_to_look_after
 from lousho_cli.stores.postgres import heads
@@ -48,7 +50,8 @@ _LEAST_LANES, _AMONG_STRANGE = 8, 64
 _DUE = f"greatest(%(due)s, (SELECT {NOW_MS}))"
 _FREE = "l.owner IS NULL AND l.due_ms IS NOT NULL AND NOT l.waits"
 # Each lane is stepped to by the index. What another was given between two lines of this is seen only where its row is locked, so what
-# it must be is said there again. More are looked at than are wanted, as those who ask in the same moment pass over each other's.
+# it must be is said there again. More are looked at than are wanted, as those who ask in the same moment pass over each other's; but
+# so few that each is looked up by the index, whatever else there is.
 # A time that is over for the server or for whoever asks is over.
 _FIND = f"""WITH RECURSIVE lanes (lane, n) AS (
         (SELECT l.lane, 1 FROM {{s}}.logs l WHERE {_FREE} AND l.lane > %(behind)s ORDER BY l.lane LIMIT 1)
@@ -61,16 +64,18 @@ _FIND = f"""WITH RECURSIVE lanes (lane, n) AS (
                 AND l.offered_ms < (SELECT {NOW_MS}) - %(offer)s AND NOT l.id = ANY(%(without)s)
             ORDER BY l.due_ms LIMIT %(wider)s) d
         WHERE NOT EXISTS (SELECT 1 FROM unnest(%(strange)s::text[]) AS s (ends) WHERE right(lanes.lane, length(s.ends)) = s.ends)),
+    soonest AS (SELECT no, turn, n FROM due ORDER BY turn, n LIMIT %(wider)s),
     chosen AS (
-        SELECT l.no, due.turn, due.n FROM {{s}}.logs l JOIN due ON due.no = l.no
+        SELECT l.no, soonest.turn, soonest.n FROM {{s}}.logs l JOIN soonest ON soonest.no = l.no
         WHERE {_FREE} AND l.due_ms <= {_DUE} AND l.offered_ms < (SELECT {NOW_MS}) - %(offer)s
-        ORDER BY due.turn, due.n LIMIT %(limit)s FOR UPDATE OF l SKIP LOCKED),
+        ORDER BY soonest.turn, soonest.n LIMIT %(limit)s FOR UPDATE OF l SKIP LOCKED),
     given AS (
         UPDATE {{s}}.logs l SET offered_ms = {NOW_MS} FROM chosen WHERE l.no = chosen.no
         RETURNING l.id, l.no, l.due_ms, l.lane, chosen.turn, chosen.n, EXISTS (SELECT 1 FROM {{s}}.posts p WHERE p.no = l.no) AS posted)
     SELECT walk.last, walk.lanes, given.id, given.no, given.due_ms, given.lane, given.posted
     FROM (SELECT max(lane) AS last, count(lane) AS lanes FROM lanes) walk LEFT JOIN given ON true ORDER BY given.turn, given.n"""
 _LATER = f"UPDATE {{s}}.logs SET offered_ms = {NOW_MS} + %s WHERE id = ANY(%s)"
+_AGAIN = f"UPDATE {{s}}.logs SET offered_ms = 0 WHERE id = ANY(%s) AND owner IS NULL AND offered_ms <= {NOW_MS}"
 _WAKE = f"""UPDATE {{s}}.logs SET waits = false WHERE no IN (
     SELECT l.no FROM {{s}}.logs l WHERE l.owner IS NULL AND l.due_ms IS NOT NULL AND l.waits AND l.due_ms <= %s
     ORDER BY l.due_ms LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED)"""
@@ -108,6 +113,7 @@ class Pending:
         self._tidied_at = -TIDY_EVERY_S
         self._hosts = 1
         self._passed: dict[str, float] = {}
+        self._given: dict[str, float] = {}
 
     async def some(self, store: Looked, limit: int, now: str, without: Collection[str], strange: Collection[str]) -> tuple[Head, ...]:
         """See ``Index.pending``; ``store`` is the store itself."""
@@ -118,7 +124,18 @@ class Pending:
         if len(wanted) < len(found):
             well = [one.head.id for one in found if one.head not in wanted]
             await self._database.run(lambda hand: hand.run(_LATER, (_AGENTS_MS - OFFER_MS, well)))
+        at = time.monotonic()
+        self._given = {log_id: given for log_id, given in self._given.items() if at - given < OFFER_MS / 1000}
+        self._given.update((head.id, at) for head in wanted)
         return tuple(wanted)
+
+    def give_back(self) -> None:
+        """What was given here just now, and was not taken, is for anybody again. Whoever goes calls this."""
+        at = time.monotonic()
+        given = [log_id for log_id, given in self._given.items() if at - given < OFFER_MS / 1000]
+        if given:
+            with suppress(SDKError):  # then it waits until its moment is over
+                self._database.now(lambda hand: hand.run(_AGAIN, (given,)), patience_s=0.5)
 
     def is_drawn(self) -> bool:
         """Whether this one is among the few who ask for what all are told of."""

@@ -75,6 +75,7 @@ class PostgresStore(Viewed, Prunable):
     def close(self) -> None:
         """Closes the connections. Whoever uses the store behind that gets a StorageError."""
         if self._closing.detach() is not None:
+            self._pending.give_back()
             self._parts.close()
 
     def describe(self) -> str:

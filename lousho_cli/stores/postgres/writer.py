@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lousho_cli.errors import OwnershipLostError, SDKError, StorageError
+from lousho_cli.stores.delivering import deliver
 from lousho_cli.stores.postgres.appending import Append, append_all
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.errors import ServerAwayError
@@ -28,6 +29,7 @@ class Job:
     """One append on its way."""
 
     __slots__ = ("append", "error", "future", "size")
+    result = None
 
     def __init__(self, append: Append, size: int) -> None:
         self.append, self.size = append, size
@@ -101,7 +103,7 @@ class Writer:
             jobs = self._next()
             if jobs:
                 self._perform(jobs)
-                _deliver(jobs)
+                deliver(jobs)
 
     def _next(self) -> list[Job]:
         """What waits, as far as one statement should carry it."""
@@ -164,24 +166,3 @@ def _joined(appends: Sequence[Append]) -> Append:
         return appends[0]
     lines = [line for append in appends for line in append.lines]
     return Append(appends[0].claim, appends[0].before, lines, any(append.durable for append in appends))
-
-
-def _deliver(jobs: Sequence[Job]) -> None:
-    """Tells those who wait, each event loop once."""
-    loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
-    for job in jobs:
-        if job.future is not None:
-            loops.setdefault(job.future.get_loop(), []).append(job)
-    for loop, theirs in loops.items():
-        with contextlib.suppress(RuntimeError):  # it was closed meanwhile: nobody waits
-            loop.call_soon_threadsafe(_finish, theirs)
-
-
-def _finish(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        if job.future is None or job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(None)

@@ -23,6 +23,7 @@ from random import random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.delivering import deliver
 from lousho_cli.stores.sqlite.appending import Append, append_all
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.errors import BUSY, code_of, storage_error
@@ -176,7 +177,7 @@ class Writer:
                 jobs.append(self._waiting.popleft())
             if jobs:
                 self._perform(jobs)
-        _deliver(jobs)
+        deliver(jobs)
 
     def stop(self, *, wait: bool = True) -> None:
         """Ends the thread; ``wait``: and returns once that has ended and all that waits is done."""
@@ -318,24 +319,3 @@ def _carry_out(job: Job[Any], connection: sqlite3.Connection) -> None:
         job.result = job.operation(connection)
     except SDKError as error:
         job.fail(error)
-
-
-def _deliver(jobs: Sequence[Job[Any]]) -> None:
-    """Tells those who wait, each event loop once."""
-    loops: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
-    for job in jobs:
-        if job.future is not None:
-            loops.setdefault(job.future.get_loop(), []).append(job)
-    for loop, theirs in loops.items():
-        with contextlib.suppress(RuntimeError):  # it was closed meanwhile: nobody waits
-            loop.call_soon_threadsafe(_finish, theirs)
-
-
-def _finish(jobs: Sequence[Job[Any]]) -> None:
-    for job in jobs:
-        if job.future is None or job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)

@@ -6,6 +6,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from lousho_cli.app.secrets import mask_url
+
 if TYPE_CHECKING:
     from lousho_cli.app.agents import AgentChoice
     from lousho_cli.app.deciding import DecisionOrder
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def command(*words: str, choice: AgentChoice, said: str | None = None) -> str:
-    """``lousho`` and its words as a shell takes them, with what finds the same store and agent again.
+    """``lousho`` and its words as a shell takes them, with what finds the same store and agent again. A password in a store's address is
+    masked, and has to be put in again.
 
     Args:
         said: a last word that is text of the person's, which may look like an option.
@@ -25,7 +28,7 @@ def command(*words: str, choice: AgentChoice, said: str | None = None) -> str:
     found += ["--agent", choice.agent] if choice.agent else []
     for place in choice.agents:
         found += ["--agents", place]
-    found += ["--store", choice.store] if choice.store else []
+    found += ["--store", mask_url(choice.store)] if choice.store else []
     if said is not None and said.startswith("-"):
         found += ["--", said]
     return shlex.join(["lousho", *found])

@@ -11,7 +11,7 @@ import pytest
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
 from lousho_cli.domain import records as r
-from lousho_cli.domain.heads import Post
+from lousho_cli.domain.heads import Post, WaitsFor
 from lousho_cli.domain.messages import Message, user
 from lousho_cli.stores.postgres import pending
 from lousho_cli.stores.postgres.store import PostgresStore
@@ -83,3 +83,34 @@ async def test_thousands_of_sessions_that_only_others_can_go_on_with_are_left_to
     given = await store.pending(4, NOW, (), ("a",))
     assert [head.id for head in given] == ["mine"]
     assert sql("SELECT count(*) FROM {s}.logs WHERE offered_ms > 0") == [(1,)]
+
+
+async def test_what_is_left_for_a_background_agent_that_waits_is_the_work_of_its_lead(store: PostgresStore) -> None:
+    await left(store, "agent", lead="lead", status="awaiting-approval", waits_for=WaitsFor("ap-1", "dig", {}, "d", NOW))
+    await left(store, "lead", status="finished", outcome="completed", agents={"x": "agent"})
+    assert await ids(store) == []
+    await store.post("agent", Post("p", "answer", NOW, body={}))
+    await store.post("lead", Post("p", "abort", NOW))
+    await store.discard("lead", ["p"])
+    assert await ids(store, 1) == ["lead"]
+
+
+async def test_a_session_that_begins_anew_shares_its_turns_with_the_agent_it_has_now(store: PostgresStore) -> None:
+    await left(store, "s")
+    await store.delete("s")
+    claim = await store.claim("s", "here")
+    begins = (r.Claimed("here"), r.Created("z"), r.InputReceived("i", (user("hi"),)), r.InputApplied("i"), r.RunStarted("i"))
+    await store.append(claim, [r.Batch(1, claim.epoch, NOW, begins)])
+    await store.release(claim)  # it never rested
+    assert [head.id for head in await store.pending(4, NOW, (), ("a",))] == ["s"]
+
+
+async def test_what_was_given_to_one_that_goes_without_it_is_given_to_the_next(
+    store: PostgresStore, url: str, opened: Callable[..., PostgresStore]
+) -> None:
+    await left(store, "s")
+    first = opened(url)
+    assert await ids(first) == ["s"]
+    assert await ids(store) == []
+    first.close()
+    assert await ids(store) == ["s"]
