@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,8 @@ from typer_once import read_commands_once
 MINIFLARE = "3.20250718.2"  # the newest that runs on Node 18, which Debian 12 has
 read_commands_once()
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"  # no test asks the keyring of the person who runs it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it in the background; the processes that tests stop inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 FRONT = Path(__file__).parent / "stores" / "kv" / "miniflare_front.mjs"
 
 

@@ -1,7 +1,7 @@
 """Everything that is appended goes through here: one statement at a time, and what waits meanwhile shares the next.
 
-Its thread wakes an event loop once for all that one statement brought. Appends of one claim stand in the order in which they
-were asked for.
+Its thread is woken behind all that an event loop has ready, since that may have more to append, and wakes the loop once for all that
+one statement brought. Appends of one claim stand in the order in which they were asked for.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Writer:
         self._waiting: deque[Job] = deque()
         self._more = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
+        self._waking: asyncio.AbstractEventLoop | None = None
         self._stopped = False
 
     async def run(self, append: Append, size: int = 0) -> None:
@@ -66,21 +67,30 @@ class Writer:
 
         job = Job(append, size)
         try:
-            job.future = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
         except RuntimeError:
             self._perform_behind(job)
             if job.error is not None:
                 raise job.error from None
             return
+        job.future = loop.create_future()
         with self._more:
             self._waiting.append(job)
+        if self._waking is not loop:
+            self._waking = loop
+            loop.call_soon(self._wake)
+        if self._stopped:
+            self._take_turn()
+        await job.future
+
+    def _wake(self) -> None:
+        """Has the thread look, which there may not be yet."""
+        self._waking = None
+        with self._more:
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(target=self._serve, name="lousho-append", daemon=True)
                 self._thread.start()
             self._more.notify()
-        if self._stopped:
-            self._take_turn()
-        await job.future
 
     def _perform_behind(self, job: Job) -> None:
         with self._more:

@@ -17,23 +17,23 @@ class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flush: a commit's wait for the disk, of which no processor is used.
     """
 
-    renew: float = 365.0
-    claim: float = 2000.0
-    step: float = 690.0
+    renew: float = 480.0
+    claim: float = 2690.0
+    step: float = 660.0
     commits: float = 2.0
-    rest: float = 4300.0
-    inbox: float = 150.0
-    posted: float = 145.0
-    post: float = 530.0
-    told: float = 5.0
-    find: float = 1600.0
+    rest: float = 6650.0
+    inbox: float = 160.0
+    posted: float = 180.0
+    post: float = 720.0
+    told: float = 3.8
+    find: float = 2370.0
     per_found: float = 100.0
-    tidy: float = 750.0
-    per_owner: float = 1.3
+    tidy: float = 1080.0
+    per_owner: float = 3.0
     flush: float = 1000.0
 
 
 MEASURED = Costs()
-"""On 2026-11-30, PostgreSQL 18 and a Xeon of which the server had 2 processors together with its client and other work: the mean of
-three times, which were up to a third apart. ``flush`` alone is not from there, where it was 80: it is that of a disk in a network.
+"""On 2026-11-30, PostgreSQL 18 and a Xeon of which the server had 2 processors together with its client: the mean of three times, most
+of which were up to a third apart. ``flush`` alone is not from there, where it was 130: it is that of a disk in a network.
 """
