@@ -184,7 +184,12 @@ async def _on_host(job: Job, signal: AbortSignal) -> AsyncIterator[HostSession]:
     host = create_harness_host({"log": job.store}, observer=observer, credentials=job.prepared.settings["credentials"].beside(job.store))
     leaving: list[asyncio.Future[None]] = []
     head: Head | None = None
-    forget = signal.on_abort(lambda: leaving.append(asyncio.ensure_future(host.close(recoverable=signal.recoverable))))
+
+    def leave() -> None:
+        host.stop(recoverable=signal.recoverable)  # at once: a run of quick steps would be through before a task begins
+        leaving.append(asyncio.ensure_future(host.close(recoverable=signal.recoverable)))
+
+    forget = signal.on_abort(leave)
     try:
         head = await job.store.head(job.session_id)
         harness = harness_of_one(job.prepared, job.choice.store, (head.harness or head.agent) if head is not None else None)

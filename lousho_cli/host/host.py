@@ -124,13 +124,25 @@ class HarnessHost:
                 return
             await thread.rests()
 
+    def stop(self, *, recoverable: bool = False) -> None:
+        """What ``close`` begins with, for who is told to stop while things go on: nothing new begins behind it. ``close`` has to follow.
+
+        Leads are told when the background agents that run here have ended.
+        """
+        self._closed = True
+        threads = list(self._threads.values())
+        deepest = max((thread.company.depth for thread in threads), default=0)
+        for thread in threads:
+            if thread.company.depth == deepest:
+                thread.stop(recoverable=recoverable)
+
     async def close(self, *, recoverable: bool = False) -> None:
         """Closes every thread and refuses later opens. Safe to call twice.
 
         Args:
             recoverable: what runs is not ended: another host goes on with it at once. Else it ends aborted, for good.
         """
-        self._closed = True
+        self.stop(recoverable=recoverable)
         if self._heart is not None:
             await self._heart.stop()
         self._agents.closed = True

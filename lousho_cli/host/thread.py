@@ -74,23 +74,21 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class Thread:
-    """One thread on this host.
+    """One thread on this host. ``handles`` counts those who hold it open, ``only_swept`` says that nobody ever asked for it by name.
 
-    ``handles`` counts those who hold it open, ``only_swept`` says that nobody ever asked for it by name; ``end`` is how what it drove
-    last came to rest.
+    ``end`` is how what it drove last came to rest.
     """
 
     def __init__(self, terms: Terms, harness: Harness, thread_id: str, tenant: str | None, company: Company = ALONE) -> None:
         self.harness, self.id, self.tenant, self.company = harness, thread_id, tenant, company
-        self.handles = 0
-        self.only_swept = False
+        self.handles, self.only_swept = 0, False
         self._terms = terms
         self._gate = asyncio.Lock()
         self._owned: Owned | None = None
         self.end: TurnEnd | None = None
         self._work: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
-        self.alarm = Alarm(terms.clock, self._woken)
+        self.alarm = Alarm(terms.clock, lambda: self._look(self.recover))
         self._closing: str | None = None
         commands = Commands(harness.commands, thread_id, tenant, self.submit)
         self.intake = Intake(harness, Standing(terms.metadata, harness.name, tenant), commands, tenant)
@@ -233,9 +231,6 @@ class Thread:
         if head.wake is not None and head.wake > self._terms.clock.now():
             self.alarm.set(head.wake)
 
-    def _woken(self) -> None:
-        self._look(self.recover)
-
     def _look(self, attempt: Callable[[], Awaitable[Any]]) -> None:
         """Begins to look for work beside everything else, unless that is done already; never once this host is closing."""
         if self._closing is None and (self._looking is None or self._looking.done()):
@@ -259,11 +254,15 @@ class Thread:
             if self._looking is not None and not self._looking.done():
                 await asyncio.wait({self._looking})
 
-    async def close(self, *, recoverable: bool = False) -> None:
+    def stop(self, *, recoverable: bool = False) -> None:
         """Stops what runs: for good, or for another host to go on with. Refuses what comes later."""
         self._closing = self._closing or ("recoverable" if recoverable else "plain")
         if self._owned is not None:
             self._owned.stop(recoverable=self._closing == "recoverable")
+
+    async def close(self, *, recoverable: bool = False) -> None:
+        """``stop``, and waits for what runs to end."""
+        self.stop(recoverable=recoverable)
         await self._look_no_more()
         async with self._gate:
             pass  # whoever was taking the log meanwhile has it now, and gives it back below
@@ -271,10 +270,9 @@ class Thread:
         await self.idle()
 
     async def _look_no_more(self) -> None:
-        looking = self._looking
-        if looking is not None and not looking.done():
-            looking.cancel()
-            await asyncio.wait({looking})
+        if self._looking is not None and not self._looking.done():
+            self._looking.cancel()
+            await asyncio.wait({self._looking})
 
     def _must_be_open(self) -> None:
         if self._closing is not None:

@@ -52,6 +52,21 @@ async def test_ds_093_a_plain_close_ends_the_running_turn_aborted_for_good(store
     await second.close()
 
 
+async def test_a_host_that_is_told_to_stop_begins_nothing_more_however_quick_the_run_is(store: Any) -> None:
+    host, model = host_of(store), Model(calling("work"), "One.")
+
+    async def work() -> str:
+        host.stop()  # as a Ctrl-C in the moment in which a tool ends
+        return "done"
+
+    session = await host.open(harness(model, tools=[define_tool(name="work", description="Works.", execute=work)]), "t")
+    await session.send("1", input_id="a")
+    await host.idle("t")
+    await host.close()
+    assert (await state(store)).inputs["a"].outcome == "aborted"
+    assert len(model.asked) == 1
+
+
 async def test_ds_094_a_recoverable_close_writes_no_end_and_the_next_host_goes_on_at_once(store: Any, gated: Any) -> None:
     first, model = host_of(store), gated("One.")
     session = await first.open(harness(model), "t")
