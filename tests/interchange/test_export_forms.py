@@ -38,7 +38,7 @@ def test_json_lines_are_a_header_and_the_log_batch_by_batch() -> None:
     assert fold(batch for batch in read if batch is not None) == fold(batches)
     assert header_of(rest[0]) is None
     assert header_of(b"\xff{") is None
-    assert header_of(b'{"type":"lousho.export","session":"s","x":' + b"[" * 3000 + b"]" * 3000 + b"}") is None
+    assert header_of(b'{"type":"lousho.export","session":"s","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}") is None
 
 
 # ATIF
