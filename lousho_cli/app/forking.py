@@ -33,7 +33,7 @@ class ForkOrder(msgspec.Struct, frozen=True):
     """What a person wants forked.
 
     source: a session, or an address of it. step: the step or address behind its ``@``, None where the source has it.
-    patch: with the seed's keys. new_id: None for the first free ``….fork-N``.
+    patch: with the keys of a patch file. new_id: None for the first free ``….fork-N``.
     run: go on with it at once.
     """
 

@@ -13,7 +13,7 @@ from lousho_cli.errors import ConfigurationError
 def read_patch(
     folder: Path, patch: str | None, messages: str | None, business_state: str | None, tool_results: Sequence[str], append_input: str | None
 ) -> dict[str, Any]:
-    """The patch with the seed's keys. What a flag says stands in place of what the file of ``patch`` says.
+    """The patch, as ``core.fork.patch_from`` takes it. What a flag says stands in place of what the file of ``patch`` says.
 
     Args:
         folder: where relative paths start.

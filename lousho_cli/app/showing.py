@@ -99,7 +99,7 @@ class Point:
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """What the seed's contracts see of it; None before the first mark."""
+        """What a plain checkpoint store would keep of it; None before the first mark."""
         mark = self.mark or self.loaded.session.latest
         return checkpoint_at(self.loaded.id, mark) if mark is not None else None
 

@@ -178,14 +178,14 @@ def _sqlite_store(file: Path, history_limit: int, *, create: bool) -> LogStore |
 
 
 def checkpoints_of(store: LogStore) -> CheckpointView:
-    """The seed's checkpoint store over a log store, with its ``log_store`` for the executor."""
+    """The checkpoint store over a log store, with its ``log_store`` for the executor."""
     from lousho_cli.stores.views import CheckpointView
 
     return CheckpointView(store)
 
 
 def approvals_of(store: LogStore) -> ApprovalView:
-    """The seed's approval store over the same."""
+    """The approval store over the same."""
     from lousho_cli.stores.views import ApprovalView
 
     return ApprovalView(store)

@@ -76,7 +76,7 @@ def code_of_run(status: str, finish_reason: str, outcome: str | None = None, *, 
 
     Args:
         status: ``in-progress``, ``awaiting-approval`` or ``finished``.
-        finish_reason: the seed's word, such as ``stop`` or ``max-steps``.
+        finish_reason: such as ``stop`` or ``max-steps``.
         outcome: ``completed``, ``failed`` or ``aborted``; None while it did not end.
         stopped: whether SIGTERM or SIGHUP came first, so that it goes on with the next resume.
     """

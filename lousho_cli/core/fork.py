@@ -1,7 +1,7 @@
 """A fork: the state of one moment, changed, as the beginning of another session.
 
 It holds all it will ever need of its parent and is stored in progress. The parts of a patch
-are applied in the seed's order: the transcript, the business state, a tool's result, a further
+are applied in this order: the transcript, the business state, a tool's result, a further
 input. Input that waits and approvals that are open stay with the parent.
 """
 
@@ -51,7 +51,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 def patch_from(value: Patch | Mapping[str, Any] | None) -> Patch:
-    """Reads a patch from a dictionary with the seed's keys.
+    """Reads a patch from a dictionary with the keys of a patch file.
 
     Raises:
         ConfigurationError: an unknown key, or a tool_result without its call id or result.
@@ -136,7 +136,7 @@ def _forked_run(run: Run, start: int) -> Run:
 
 
 def patched(checkpoint: Checkpoint, patch: Patch) -> Checkpoint:
-    """A checkpoint with a patch applied, its parts in the seed's order."""
+    """A checkpoint with a patch applied, its parts in the order that the file's head says."""
     messages: list[Message] = list(checkpoint.messages)
     if patch.messages is not None:
         rewritten = patch.messages(list(messages)) if callable(patch.messages) else patch.messages

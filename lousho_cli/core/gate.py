@@ -1,6 +1,6 @@
 """The gate of one call: may it run, must a person say so, or is its result known already?
 
-The steps come in the seed's order: arguments are decoded and validated first; then hooks may change
+The steps come in this order: arguments are decoded and validated first; then hooks may change
 them, so that a person sees and approves exactly what the tool would get; then come the permission rules,
 the tool's own word, and last the mode. What a person decided is bound to those arguments by their digest.
 Whatever is user code (hooks, guardrails, a tool's ``needs_approval`` function) is asked outside

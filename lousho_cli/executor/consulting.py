@@ -1,6 +1,6 @@
 """What user code says of one call, as one fact for the gate. Decides nothing.
 
-In the seed's order: hooks, each of which may change the arguments, refuse the call or give its result; guardrails; the
+In this order: hooks, each of which may change the arguments, refuse the call or give its result; guardrails; the
 tool's own ``needs_approval``. Who comes first and has the last word keeps the others from being asked.
 """
 

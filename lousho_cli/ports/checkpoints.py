@@ -1,4 +1,4 @@
-"""The seed's two store contracts, which anybody may implement with a few methods.
+"""The two plain store contracts, which anybody may implement with a few methods.
 
 A log store offers both as views (``.checkpoints``, ``.approvals``); the view carries its
 store as ``log_store``, and the executor then drives that log. Any other object is wrapped.

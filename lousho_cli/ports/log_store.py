@@ -257,7 +257,7 @@ class Heads(msgspec.Struct, frozen=True):
 
 
 class LogStore(Log, Claims, Index, Protocol):
-    """All three, and the two views that the seed's own store contracts see (``ports.checkpoints``).
+    """All three, and the two views that stand for plain stores (``ports.checkpoints``).
 
     ``history_limit`` is how many marks the ring of a session keeps: 50 when not given, 0 for none.
     """

@@ -1,4 +1,4 @@
-"""The seed's two store contracts as views of a log store.
+"""The two plain store contracts (``ports.checkpoints``) as views of a log store.
 
 A view folds the log and writes records; it keeps nothing of its own. The executor finds the log
 behind it (``log_store``) and drives that instead.

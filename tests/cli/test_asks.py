@@ -202,38 +202,42 @@ class Files(KeyringBackend):
 '''
 
 
+@pytest.fixture
+def typed_in_another_process(project: Any, painter: Any, spawn: Any, terminal: Any, folder: Path) -> Any:
+    """Has a run ask for a secret, and a person type it elsewhere; gives all that both said. The tool got it."""
+
+    def typed_in() -> str:
+        painter('"password", "Your password?", secret=True')
+        running = spawn("run", "agent.yaml", "Go", "-s", "s")
+        typed = terminal("answer", asked(project)["id"])
+        typed.until("Your password?")
+        typed.type("hunter2\n")
+        assert typed.ended() == 0
+        out, err = running.communicate(timeout=20)
+        assert (out, (folder / "seen").read_text()) == ("Done.\n", "hunter2")
+        return str(typed.said + out + err)
+
+    return typed_in
+
+
 def test_ds_146_with_a_keyring_a_secret_reaches_the_process_that_asked(
-    project: Any, painter: Any, spawn: Any, terminal: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+    typed_in_another_process: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "keyring_of_files.py").write_text(KEYRING)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring_of_files.Files")
-    painter('"password", "Your password?", secret=True')
-    running = spawn("run", "agent.yaml", "Go", "-s", "s")
-    typed = terminal("answer", asked(project)["id"])
-    typed.until("Your password?")
-    typed.type("hunter2\n")
-    assert typed.ended() == 0
-    out, err = running.communicate(timeout=20)
-    assert (out, (folder / "seen").read_text()) == ("Done.\n", "hunter2")
+    said = typed_in_another_process()
     kept = b"".join(file.read_bytes() for file in (folder / ".lousho").rglob("*") if file.is_file())
-    assert "hunter2" not in typed.said + out + err + kept.decode() + (folder / "keyring.json").read_text()
+    assert "hunter2" not in said + kept.decode() + (folder / "keyring.json").read_text()
 
 
 def test_sessions_that_are_shared_hand_a_secret_over_without_a_keyring(
-    project: Any, painter: Any, spawn: Any, terminal: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Any, typed_in_another_process: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = pg_server.place_url(tmp_path)
     monkeypatch.setenv("LOUSHO_STORE", url)
-    painter('"password", "Your password?", secret=True')
-    running = spawn("run", "agent.yaml", "Go", "-s", "s")
-    typed = terminal("answer", asked(project)["id"])
-    typed.until("Your password?")
-    typed.type("hunter2\n")
-    assert typed.ended() == 0
-    out, err = running.communicate(timeout=20)
-    assert (out, (folder / "seen").read_text()) == ("Done.\n", "hunter2")
+    said = typed_in_another_process()
     shown = project.lousho("show", "s", "--json")
-    assert "hunter2" not in typed.said + out + err + shown.out
+    assert "hunter2" not in said + shown.out
     place, _, schema = url.partition("?schema=")
     with psycopg.connect(place) as connection:
         for table in ("records", "posts", "credentials"):

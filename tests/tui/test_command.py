@@ -99,3 +99,10 @@ def test_the_server_names_the_extra_that_it_needs(
     code, _, err = told("--store", str(sample), "--web")
     assert code == 2
     assert "pip install 'lousho[web]'" in err
+
+
+def test_agents_that_are_not_there_are_named_at_once(told: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    code, _, err = told("--agents", str(tmp_path / "nowhere"), "--screenshot", str(tmp_path / "a.svg"), "--store", str(tmp_path / "none"))
+    assert code == 2
+    assert "nowhere: there is no such file or folder" in err
+    assert not (tmp_path / "a.svg").exists()

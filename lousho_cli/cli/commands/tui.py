@@ -55,6 +55,11 @@ def run(
         raise _refused("--web and --screenshot exclude each other", "Use one of them.")
     if screenshot is None and not web:
         _check_terminal()
+    if agents:
+        from lousho_cli.app.agents import AgentChoice, require_places
+        from lousho_cli.app.wiring import current_folder
+
+        require_places(AgentChoice(agents=tuple(agents)), current_folder())
     columns_rows = _size(size)
     opened = _find(face, session)
     if web:
