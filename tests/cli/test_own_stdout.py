@@ -19,7 +19,7 @@ print("said while it was loaded")
 
 def loud() -> str:
     """Prints in every way there is."""
-    print("said by a tool")
+    sys.stdout.write("said by a tool\\n")
     os.write(1, b"said by a descriptor\\n")
     sys.__stdout__.write("said by the first stdout\\n")
     subprocess.run(["echo", "said by a program"], check=True)
@@ -29,8 +29,8 @@ def loud() -> str:
     return "done"
 
 async def later() -> str:
-    """Prints on the loop."""
-    print("said on the loop")
+    """Prints on the loop, in one piece: ``print`` writes a line and its end apart, and the other tool prints meanwhile."""
+    sys.stdout.write("said on the loop\\n")
     return "done"
 '''
 
