@@ -7,7 +7,7 @@ to be awaited runs beside the calls in front of it, whose results are recorded m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from lousho_cli.core.decide import ConsultTool
 from lousho_cli.core.gate import Consulted
@@ -19,7 +19,7 @@ from lousho_cli.ports.tool import ToolContext
 
 
 class Consults:
-    """What is being asked, and what was answered. An answer holds for this process alone.
+    """What is being asked, and what was answered, by call id. An answer holds for this process alone.
 
     Args:
         context_of: gives what a tool is told about a call.
@@ -28,12 +28,7 @@ class Consults:
     def __init__(self, agent: RunAgent, context_of: Callable[[ToolCall], ToolContext]) -> None:
         self._agent, self._context_of = agent, context_of
         self._asking: dict[asyncio.Future[Consulted], ToolCall] = {}
-        self._answers: dict[str, Consulted] = {}
-
-    @property
-    def answers(self) -> Mapping[str, Consulted]:
-        """By call id."""
-        return self._answers
+        self.answers: dict[str, Consulted] = {}
 
     @property
     def asking(self) -> frozenset[str]:
@@ -54,7 +49,7 @@ class Consults:
         else:
             answer = consult(self._agent, effect, context)
         if isinstance(answer, Consulted):
-            self._answers[effect.call.id] = answer
+            self.answers[effect.call.id] = answer
         else:
             self._asking[asyncio.ensure_future(answer)] = effect.call
 
@@ -67,14 +62,15 @@ class Consults:
                 continue
             error = future.exception()
             if error is None:
-                self._answers[call.id] = future.result()
+                self.answers[call.id] = future.result()
             else:
                 fatal.append(Fatal(call, error))
         return fatal
 
     def forget(self) -> None:
         """A new turn: an answer was about a call of the one before, whatever its id."""
-        self._answers = {}
+        if self.answers:
+            self.answers = {}
 
     def drop(self) -> None:
         """Asks no more: the calls are cancelled or left for another process."""

@@ -23,23 +23,34 @@ class Known:
         self._forget()
 
     def _forget(self) -> None:
-        self.tokens = 0
         self.call_ids: set[str] = set()
-        self._counted = 0
+        self._messages: Sequence[Message] = ()
+        self._end = 0
         self._reset: tuple[int, Message] | None = None
+        self._tokens = self._weighed = 0  # what the messages before this one weigh, those aside that a reset hides
 
     def catch_up(self, messages: Sequence[Message]) -> None:
         """Takes in what came since the last time."""
-        if self._counted > len(messages) or (self._reset is not None and messages[self._reset[0]] is not self._reset[1]):
+        end, reset = len(messages), self._reset
+        if self._end > end or (reset is not None and messages[reset[0]] is not reset[1]):
             self._forget()
-        for index in range(self._counted, len(messages)):
-            message = messages[index]
-            if is_reset(message):
-                self._reset, self.tokens = (index, message), tokens_of(messages[0]) if messages[0].role == "system" else 0
-            self.tokens += tokens_of(message)
+        for index, message in enumerate(messages[self._end :], self._end):
+            if message.role == "user" and is_reset(message):
+                self._reset = (index, message)
             for call in message.tool_calls:
                 self.call_ids.add(call.id)
-        self._counted = len(messages)
+        self._messages, self._end = messages, end
+
+    @property
+    def tokens(self) -> int:
+        """Those of what the model sees; counted when they are asked for, as most providers report their own."""
+        messages = self._messages
+        if self._reset is not None and self._weighed < self._reset[0]:
+            self._tokens, self._weighed = (tokens_of(messages[0]) if messages[0].role == "system" else 0), self._reset[0]
+        for message in messages[self._weighed :]:
+            self._tokens += tokens_of(message)
+        self._weighed = self._end
+        return self._tokens
 
     @property
     def seen_from(self) -> int:

@@ -23,7 +23,10 @@ AT_LEAST = 4096
 
 
 class Partials:
-    """The parts of one answer; ``end`` it when that is there or broke off. ``kept``: they are written whether or not somebody looks on."""
+    """The parts of an answer, from ``begin`` until it is there or broke off: then ``end`` it, if it is ``busy``. One serves many answers.
+
+    ``kept``: they are written whether or not somebody looks on.
+    """
 
     def __init__(self, log: DrivenLog, *, kept: bool = False) -> None:
         self._log, self._kept = log, kept
@@ -31,9 +34,20 @@ class Partials:
         self._blocks: list[Reasoning] = []
         self._written = 0
         self._size = 0
-        self._last = log.clock.monotonic()
+        self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Another answer is asked for; what came of the one before is forgotten."""
+        if self._pieces or self._blocks:
+            self._pieces, self._blocks, self._written, self._size = [], [], 0, 0
+        self._last = self._log.clock.monotonic()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being written, or about to be."""
+        return self._timer is not None or self._writing is not None
 
     @property
     def text(self) -> str:
