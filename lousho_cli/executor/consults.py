@@ -7,7 +7,7 @@ to be awaited runs beside the calls in front of it, whose results are recorded m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from lousho_cli.core.decide import ConsultTool
 from lousho_cli.core.gate import Consulted
@@ -19,7 +19,9 @@ from lousho_cli.ports.tool import ToolContext
 
 
 class Consults:
-    """What is being asked, and what was answered, by call id. An answer holds for this process alone.
+    """What is being asked, and what was answered. An answer holds for this process alone.
+
+    answers: what was answered, by call id. asking: the calls whose answer is still to come; futures: what to wait for.
 
     Args:
         context_of: gives what a tool is told about a call.
@@ -27,18 +29,9 @@ class Consults:
 
     def __init__(self, agent: RunAgent, context_of: Callable[[ToolCall], ToolContext]) -> None:
         self._agent, self._context_of = agent, context_of
-        self._asking: dict[asyncio.Future[Consulted], ToolCall] = {}
         self.answers: dict[str, Consulted] = {}
-
-    @property
-    def asking(self) -> frozenset[str]:
-        """The calls whose answer is still to come."""
-        return frozenset(call.id for call in self._asking.values()) if self._asking else _NONE
-
-    @property
-    def futures(self) -> Collection[asyncio.Future[Consulted]]:
-        """What to wait for."""
-        return self._asking.keys()
+        self.asking: frozenset[str] = frozenset()
+        self.futures: dict[asyncio.Future[Consulted], ToolCall] = {}
 
     def ask(self, effect: ConsultTool) -> None:
         """Asks about one call."""
@@ -51,13 +44,16 @@ class Consults:
         if isinstance(answer, Consulted):
             self.answers[effect.call.id] = answer
         else:
-            self._asking[asyncio.ensure_future(answer)] = effect.call
+            self.futures[asyncio.ensure_future(answer)] = effect.call
+            self._recount()
 
     def collect(self) -> Sequence[Fatal]:
         """Takes the answers that came; gives what stops the run."""
-        fatal = []
-        for future in [future for future in self._asking if future.done()]:
-            call = self._asking.pop(future)
+        fatal: list[Fatal] = []
+        if not self.futures:
+            return fatal
+        for future in [future for future in self.futures if future.done()]:
+            call = self.futures.pop(future)
             if future.cancelled():
                 continue
             error = future.exception()
@@ -65,7 +61,11 @@ class Consults:
                 self.answers[call.id] = future.result()
             else:
                 fatal.append(Fatal(call, error))
+        self._recount()
         return fatal
+
+    def _recount(self) -> None:
+        self.asking = frozenset(call.id for call in self.futures.values())
 
     def forget(self) -> None:
         """A new turn: an answer was about a call of the one before, whatever its id."""
@@ -74,9 +74,6 @@ class Consults:
 
     def drop(self) -> None:
         """Asks no more: the calls are cancelled or left for another process."""
-        for future in self._asking:
+        for future in self.futures:
             future.cancel()
-        self._asking = {}
-
-
-_NONE: frozenset[str] = frozenset()
+        self.futures, self.asking = {}, frozenset()

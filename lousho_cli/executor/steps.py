@@ -34,12 +34,13 @@ class CallSteps(Steps):
         asks_nobody: the run is one in which no person is asked.
     """
 
+    _used: frozenset[str] = frozenset()
+    _staged: tuple[dict[str, Any], ...] = ()
+    _said: tuple[Message, ...] = ()
+
     def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, *, asks_nobody: bool) -> None:
         self._log, self._call, self._args, self._signal = log, call, args, signal
         self._keep, self._asks_nobody = keep, asks_nobody
-        self._used: set[str] = set()
-        self._staged: list[dict[str, Any]] = []
-        self._said: list[Message] = []
         self._over = False
 
     def idempotency_key(self, name: str) -> str:
@@ -96,7 +97,7 @@ class CallSteps(Steps):
             wrong = wrong_with(record) if isinstance(record, Mapping) else "it is no object"
             if wrong:
                 raise ConfigurationError(f"a record can not be kept: {wrong}", field="records")
-        kept = [plain(dict(record))[0] for record in records]
+        kept = tuple(plain(dict(record))[0] for record in records)
         try:
             said = said_by(kept, self._lead.project)
         except Exception as error:
@@ -107,10 +108,12 @@ class CallSteps(Steps):
     def end(self) -> Sequence[r.Record]:
         """The call is over: nothing more can be kept. Gives the records that go with its result, and what they say to the model."""
         self._over = True
+        if not self._staged:
+            return ()
         kept = own_records(self._staged)
         if not self._said:
             return kept
-        return (*kept, r.Appended(f"append.{'/'.join(self._place)}", tuple(self._said), None, digest_of_records(self._staged)))
+        return (*kept, r.Appended(f"append.{'/'.join(self._place)}", self._said, None, digest_of_records(self._staged)))
 
     @property
     def _lead(self) -> SessionLog:
@@ -129,7 +132,7 @@ class CallSteps(Steps):
             raise ConfigurationError(f"{name!r:.60} can not name a step", field="name")
         if name in self._used:
             raise ConfigurationError(f"this call has had a step {name} before", field="name", hint="Name each step of a call apart.")
-        self._used.add(name)
+        self._used |= {name}
 
     def _must_run(self) -> None:
         if self._over:
