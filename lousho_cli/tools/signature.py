@@ -29,7 +29,8 @@ class Signature(msgspec.Struct, frozen=True):
     """What a function takes.
 
     schema: JSON Schema of the arguments, context left out.
-    model: pydantic's model of them.
+    model: pydantic's model of them, asked without the methods of its class, which cost more than the check.
+    names: of the parameters that are shown, in the order of the model's fields.
     positional: those that can not be passed by name, in order.
     context: the parameter that gets the ``ToolContext``, None when none does.
     open: whether the function takes any further named argument.
@@ -37,7 +38,7 @@ class Signature(msgspec.Struct, frozen=True):
 
     schema: dict[str, Any]
     model: type[BaseModel]
-    aliases: dict[str, str]
+    names: tuple[str, ...]
     positional: tuple[str, ...]
     context: str | None
     open: bool
@@ -45,8 +46,8 @@ class Signature(msgspec.Struct, frozen=True):
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
         """The arguments as plain JSON data with defaults and coercions, and what is wrong with them."""
         try:
-            checked = self.model.model_validate(args)
-            return checked.model_dump(mode="json", by_alias=True, round_trip=True), ()
+            checked = self.model.__pydantic_validator__.validate_python(args)
+            return self.model.__pydantic_serializer__.to_python(checked, mode="json", by_alias=True, round_trip=True), ()
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
             return args, tuple(issue_of(issue["type"], issue["loc"], issue["msg"]) for issue in found)
@@ -59,12 +60,13 @@ class Signature(msgspec.Struct, frozen=True):
         Raises:
             ValueError: they are not valid.
         """
-        checked = self.model.model_validate(args)
-        named = {alias: getattr(checked, field) for field, alias in self.aliases.items()}
-        named.update(checked.model_extra or {})
+        checked = self.model.__pydantic_validator__.validate_python(args)
+        named = dict(zip(self.names, checked.__dict__.values(), strict=True))  # its fields stand in the order of the parameters
+        if self.open:
+            named |= checked.model_extra
         if self.context is not None:
             named[self.context] = context
-        return [named.pop(name) for name in self.positional], named
+        return [named.pop(name) for name in self.positional] if self.positional else [], named
 
 
 _WORDS = {
@@ -95,7 +97,6 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     context = next((p.name for p in parameters if _wants_context(p, hints)), None)
     shown = [p for p in parameters if p.name != context and p.kind is not _Kind.VAR_KEYWORD]
     is_open = any(p.kind is _Kind.VAR_KEYWORD for p in parameters)
-    aliases = {f"p{number}": p.name for number, p in enumerate(shown)}
     fields = {f"p{number}": _field(p, hints) for number, p in enumerate(shown)}
     try:
         config = ConfigDict(extra="allow" if is_open else "forbid", arbitrary_types_allowed=False)
@@ -107,7 +108,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             f"the parameters of {_name(function)} can not be described in JSON: {first}", field=_name(function)
         ) from error
     positional = tuple(p.name for p in parameters if p.kind is _Kind.POSITIONAL_ONLY)
-    return Signature(schema, model, aliases, positional, context, is_open)
+    return Signature(schema, model, tuple(p.name for p in shown), positional, context, is_open)
 
 
 def _name(function: Callable[..., Any]) -> str:
