@@ -29,16 +29,17 @@ class Signature(msgspec.Struct, frozen=True):
     """What a function takes.
 
     schema: JSON Schema of the arguments, context left out.
-    model: pydantic's model of them, asked without the methods of its class, which cost more than the check.
-    names: of the parameters that are shown, in the order of the model's fields.
+    check, write: of pydantic's model of them. The methods of its class would do the same, and cost more than what they do.
+    fields: those of the model, each with the name of its parameter.
     positional: those that can not be passed by name, in order.
     context: the parameter that gets the ``ToolContext``, None when none does.
     open: whether the function takes any further named argument.
     """
 
     schema: dict[str, Any]
-    model: type[BaseModel]
-    names: tuple[str, ...]
+    check: Callable[[Any], BaseModel]
+    write: Callable[..., Any]
+    fields: tuple[tuple[str, str], ...]
     positional: tuple[str, ...]
     context: str | None
     open: bool
@@ -46,8 +47,7 @@ class Signature(msgspec.Struct, frozen=True):
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
         """The arguments as plain JSON data with defaults and coercions, and what is wrong with them."""
         try:
-            checked = self.model.__pydantic_validator__.validate_python(args)
-            return self.model.__pydantic_serializer__.to_python(checked, mode="json", by_alias=True, round_trip=True), ()
+            return self.write(self.check(args), mode="json", by_alias=True, round_trip=True), ()
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
             return args, tuple(issue_of(issue["type"], issue["loc"], issue["msg"]) for issue in found)
@@ -60,10 +60,12 @@ class Signature(msgspec.Struct, frozen=True):
         Raises:
             ValueError: they are not valid.
         """
-        checked = self.model.__pydantic_validator__.validate_python(args)
-        named = dict(zip(self.names, checked.__dict__.values(), strict=True))  # its fields stand in the order of the parameters
+        checked = self.check(args)
+        named: dict[str, Any] = {}
+        for field, name in self.fields:
+            named[name] = getattr(checked, field)
         if self.open:
-            named |= checked.model_extra
+            named.update(checked.model_extra or {})
         if self.context is not None:
             named[self.context] = context
         return [named.pop(name) for name in self.positional] if self.positional else [], named
@@ -108,7 +110,9 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             f"the parameters of {_name(function)} can not be described in JSON: {first}", field=_name(function)
         ) from error
     positional = tuple(p.name for p in parameters if p.kind is _Kind.POSITIONAL_ONLY)
-    return Signature(schema, model, tuple(p.name for p in shown), positional, context, is_open)
+    names = tuple((f"p{number}", p.name) for number, p in enumerate(shown))
+    check, write = model.__pydantic_validator__.validate_python, model.__pydantic_serializer__.to_python
+    return Signature(schema, check, write, names, positional, context, is_open)
 
 
 def _name(function: Callable[..., Any]) -> str:
