@@ -236,9 +236,9 @@ def parse_arguments(text: str, tool: GatedTool) -> tuple[Any, tuple[Issue, ...]]
 
 
 def _decoded(text: str) -> Any:
-    """The value of a JSON text. What the fast decoder does not take, and an escape that may stand for half a character, goes to the other."""
+    """The value of a JSON text; what the fast decoder does not take goes to the other."""
     if "\\u" in text:
-        return plain(_decoder.decode(text))[0]
+        return plain(_decoder.decode(text))[0]  # an escape may stand for half a character
     try:
         return _fast_decoder.decode(text)
     except (ValueError, RecursionError):

@@ -107,7 +107,9 @@ class ModelCalls:
         session = self._log.session
         self._known.catch_up(session.messages)
         self.asking, self._partials = True, Partials(self._log, kept=self._agent.settings.continue_cut_off is not False)
-        return await ask_model(self._agent, session, step, self._events, self._partials, self._known, self._watch)
+        turn = await ask_model(self._agent, session, step, self._events, self._partials, self._known, self._watch)
+        self._log.vouch(turn)
+        return turn
 
     def after_failure(self, error: ProviderError) -> tuple[r.Record, ...]:
         """What a failed call leads to, as the caller's policy says: the records of a retry, with the text that is kept; none for giving up.

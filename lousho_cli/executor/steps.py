@@ -34,7 +34,7 @@ class CallSteps(Steps):
         asks_nobody: the run is one in which no person is asked.
     """
 
-    def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, *, asks_nobody: bool) -> None:
+    def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, asks_nobody: bool) -> None:
         self._log, self._call, self._args, self._signal = log, call, args, signal
         self._keep, self._asks_nobody = keep, asks_nobody
         self._used: set[str] = set()
@@ -107,6 +107,8 @@ class CallSteps(Steps):
     def end(self) -> Sequence[r.Record]:
         """The call is over: nothing more can be kept. Gives the records that go with its result, and what they say to the model."""
         self._over = True
+        if not self._staged:
+            return ()
         kept = own_records(self._staged)
         if not self._said:
             return kept
