@@ -68,8 +68,8 @@ def _raw(record: Record | Foreign) -> msgspec.Raw:
 
 def _holds_foreign(batch: Batch) -> bool:
     for record in batch.records:
-        kind = type(record)
-        if kind is Foreign or (kind is Within and Foreign in map(type, record.records)):
+        kind: type = type(record)
+        if kind is Foreign or (isinstance(record, Within) and Foreign in map(type, record.records)):
             return True
     return False
 

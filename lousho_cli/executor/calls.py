@@ -62,8 +62,8 @@ class Calls:
         """Whether a call is one of those that must not run again once it may have been started."""
         if not isinstance(effect, RunCall):
             return False
-        tool = self._agent.tools.get(effect.call.name)
-        return effective_replay(tool, self._agent.facts.policy, self._log.session.run.replay) == "never"
+        tool = self._agent.tools[effect.call.name]
+        return effective_replay(tool, self._agent.facts.policy, self._log.run.replay) == "never"
 
     async def start(self, effect: RunCall | FinishCall, *, alone: bool) -> None:
         """Starts a call; when it is alone, also runs it to its end."""
@@ -198,7 +198,7 @@ class Calls:
     def _ended(self, call: ToolCall, outcome: Outcome | None) -> None:
         steps = self._steps.pop(call.id, None)
         staged = steps.end() if steps is not None else ()
-        if isinstance(outcome, r.ToolFinished):
+        if staged and isinstance(outcome, r.ToolFinished):
             self._finished += staged
         if outcome is not None:
             self._finished.append(outcome)

@@ -112,11 +112,13 @@ async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, st
 async def _piece(event: TextDelta | ReasoningDelta, step: int, events: Events, kept: Partials | None) -> None:
     """Tells a piece of an answer, and has it recorded where it is ``kept``."""
     if isinstance(event, TextDelta):
-        events.emit(e.TextDelta(step=step, text=text_of(event.text)))
+        text = text_of(event.text)
+        if events.wanted:
+            events.emit(e.TextDelta(step=step, text=text))
         if kept is not None:
-            await kept.add(text_of(event.text))
+            await kept.add(text)
     elif isinstance(event, ReasoningDelta):
-        if event.text:
+        if event.text and events.wanted:
             events.emit(e.ReasoningDelta(step=step, text=text_of(event.text)))
         if event.block is not None and kept is not None:
             await kept.add_block(event.block)

@@ -37,9 +37,9 @@ class CallSteps(Steps):
     def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, asks_nobody: bool) -> None:
         self._log, self._call, self._args, self._signal = log, call, args, signal
         self._keep, self._asks_nobody = keep, asks_nobody
-        self._used: set[str] = set()
-        self._staged: list[dict[str, Any]] = []
-        self._said: list[Message] = []
+        self._used: frozenset[str] = frozenset()
+        self._staged: tuple[dict[str, Any], ...] = ()
+        self._said: tuple[Message, ...] = ()
         self._over = False
 
     def idempotency_key(self, name: str) -> str:
@@ -96,7 +96,7 @@ class CallSteps(Steps):
             wrong = wrong_with(record) if isinstance(record, Mapping) else "it is no object"
             if wrong:
                 raise ConfigurationError(f"a record can not be kept: {wrong}", field="records")
-        kept = [plain(dict(record))[0] for record in records]
+        kept = tuple(plain(dict(record))[0] for record in records)
         try:
             said = said_by(kept, self._lead.project)
         except Exception as error:
@@ -112,7 +112,7 @@ class CallSteps(Steps):
         kept = own_records(self._staged)
         if not self._said:
             return kept
-        return (*kept, r.Appended(f"append.{'/'.join(self._place)}", tuple(self._said), None, digest_of_records(self._staged)))
+        return (*kept, r.Appended(f"append.{'/'.join(self._place)}", self._said, None, digest_of_records(self._staged)))
 
     @property
     def _lead(self) -> SessionLog:
@@ -131,7 +131,7 @@ class CallSteps(Steps):
             raise ConfigurationError(f"{name!r:.60} can not name a step", field="name")
         if name in self._used:
             raise ConfigurationError(f"this call has had a step {name} before", field="name", hint="Name each step of a call apart.")
-        self._used.add(name)
+        self._used |= {name}
 
     def _must_run(self) -> None:
         if self._over:
