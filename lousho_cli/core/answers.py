@@ -7,7 +7,7 @@ can not is left out, and an answer without a usable message is a failed call.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -19,7 +19,6 @@ from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import ProviderError
 
 _MOST_TOKENS = 2**53
-_COUNTS = tuple(name for name in CallUsage.__struct_fields__ if name != "cost_usd")
 
 
 class AnswerLike(Protocol):
@@ -58,7 +57,7 @@ def answer_from(answer: AnswerLike) -> Answered:
     if not isinstance(reason, str) or not reason:
         reason = "tool_calls" if message.tool_calls else "stop"
     model = answer.model
-    return Answered(message, text_of(reason), _usage_from(answer.usage), text_of(model) if isinstance(model, str) else "")
+    return Answered(message, text_of(reason), counted(answer.usage), text_of(model) if isinstance(model, str) else "")
 
 
 def _message_from(given: Any) -> Message:
@@ -87,10 +86,18 @@ def _with_id(call: Any) -> Any:
     return ToolCall(text_of(call.id) if is_number else "", call.name, call.arguments)
 
 
-def _usage_from(given: Any) -> CallUsage | None:
+def counted(given: Any) -> CallUsage | None:
+    """What a call used, as a provider or a price says it, without what is no such number; None where it is no usage."""
     if not isinstance(given, CallUsage):
         return None
-    return CallUsage(**{name: _count(getattr(given, name)) for name in _COUNTS}, cost_usd=_cost(given.cost_usd))
+    return CallUsage(
+        _count(given.input_tokens),
+        _count(given.output_tokens),
+        _count(given.cached_input_tokens),
+        _count(given.reasoning_tokens),
+        _cost(given.cost_usd),
+        _count(given.cache_write_tokens),
+    )
 
 
 def _count(value: Any) -> int | None:
@@ -98,13 +105,13 @@ def _count(value: Any) -> int | None:
 
 
 def _cost(value: Any) -> float | None:
-    if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
+    if value is None or not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         return None
     finite = isinstance(value, int) or math.isfinite(value)  # a whole number past all floats can not even be asked
     return float(value) if finite and 0 <= value < _MOST_TOKENS else None
 
 
-def storable(message: Message, used: Container[str], turn: int) -> Message:
+def storable(message: Message, used: Collection[str], turn: int) -> Message:
     """The answer with call ids no other call of the session has; itself when they are so already.
 
     Idempotency keys, approvals and patches name a call by its id alone, so one that an earlier turn used
@@ -115,8 +122,10 @@ def storable(message: Message, used: Container[str], turn: int) -> Message:
         used: the ids of all calls of the session so far.
         turn: the number of this turn, from 1.
     """
+    if not message.tool_calls:
+        return message
     kept = {call.id for call in message.tool_calls}
-    if len(kept) == len(message.tool_calls) and "" not in kept and not any(call_id in used for call_id in kept):
+    if len(kept) == len(message.tool_calls) and "" not in kept and kept.isdisjoint(used):
         return message
     taken: set[str] = set()
     calls: list[ToolCall] = []

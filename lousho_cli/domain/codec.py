@@ -67,8 +67,11 @@ def _raw(record: Record | Foreign) -> msgspec.Raw:
 
 
 def _holds_foreign(batch: Batch) -> bool:
-    kinds = set(map(type, batch.records))
-    return Foreign in kinds or (Within in kinds and any(Foreign in map(type, r.records) for r in batch.records if isinstance(r, Within)))
+    for record in batch.records:
+        kind: type = type(record)
+        if kind is Foreign or (isinstance(record, Within) and Foreign in map(type, record.records)):
+            return True
+    return False
 
 
 def readable(batch: Batch) -> bool:

@@ -12,6 +12,7 @@ from lousho_cli.core.gate import effective_replay
 from lousho_cli.core.sub_agents import facts_of, in_background
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.session import Run
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.delegation import Delegation
 from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
@@ -46,6 +47,7 @@ class Calls:
         self._notes: set[asyncio.Task[None]] = set()
         self._told_abort = False
         self._deadline: float | None = None
+        self._told: tuple[Run, RunContext] | None = None
 
     @property
     def in_flight(self) -> frozenset[str]:
@@ -60,8 +62,8 @@ class Calls:
         """Whether a call is one of those that must not run again once it may have been started."""
         if not isinstance(effect, RunCall):
             return False
-        tool = self._agent.tools.get(effect.call.name)
-        return effective_replay(tool, self._agent.facts.policy, self._log.session.run.replay) == "never"
+        tool = self._agent.tools[effect.call.name]
+        return effective_replay(tool, self._agent.facts.policy, self._log.run.replay) == "never"
 
     async def start(self, effect: RunCall | FinishCall, *, alone: bool) -> None:
         """Starts a call; when it is alone, also runs it to its end."""
@@ -87,11 +89,11 @@ class Calls:
             return finish_call(self._agent, effect, self._log.id)
         if facts_of(self._agent.tools[effect.call.name]) is not None and not in_background(effect.args):
             return self._delegated(effect) if self._agent.hooks.post_tool else self._delegation.run(effect)
-        answers = effect.decision.answers if effect.decision is not None else ()
-        asks_nobody = self._agent.facts.policy.mode == "dont-ask"
-        steps = CallSteps(self._log, effect.call, effect.args, self._signal, self._keep, asks_nobody=asks_nobody)
-        self._steps[effect.call.id] = steps
-        return run_call(self._agent, effect, self.context_of(effect.call, rerun=effect.rerun, answers=answers, steps=steps))
+        call, decision = effect.call, effect.decision
+        steps = CallSteps(self._log, call, effect.args, self._signal, self._keep, self._agent.facts.policy.mode == "dont-ask")
+        self._steps[call.id] = steps
+        answers = () if decision is None else decision.answers
+        return run_call(self._agent, effect, self.context_of(call, effect.rerun, answers, steps))
 
     def _drives(self, call: ToolCall) -> bool:
         """Whether a call is a sub-agent's run."""
@@ -196,7 +198,7 @@ class Calls:
     def _ended(self, call: ToolCall, outcome: Outcome | None) -> None:
         steps = self._steps.pop(call.id, None)
         staged = steps.end() if steps is not None else ()
-        if isinstance(outcome, r.ToolFinished):
+        if staged and isinstance(outcome, r.ToolFinished):
             self._finished += staged
         if outcome is not None:
             self._finished.append(outcome)
@@ -209,29 +211,35 @@ class Calls:
         if not self._signal.recoverable:
             self._finished.append(cancel(call))
 
-    def context_of(self, call: ToolCall, *, rerun: bool = False, answers: tuple[str, ...] = (), steps: Steps = _NO_STEPS) -> ToolContext:
+    def context_of(self, call: ToolCall, rerun: bool = False, answers: tuple[str, ...] = (), steps: Steps = _NO_STEPS) -> ToolContext:
         """What a tool is told about its call."""
-        log = self._log
-        run = RunInfo(log.id, log.run.input_id, log.claim.epoch, credentials_of(log))
+        context = self._run_context()
         # Two sub-agents may call their calls alike; with the calls that lead to them they are told apart.
-        call_id = "/".join((*log.calls, call.id)) if log.calls else call.id
+        call_id = "/".join((*self._log.calls, call.id)) if self._log.calls else call.id
         return ToolContext(
-            tool_call_id=call_id,
-            tool_name=call.name,
-            session_id=run.log_id,
-            idempotency_key=run.idempotency_key(call.name, call_id),
-            signal=self._signal,
-            rerun=rerun,
-            spawned=lambda pid, started: self._note(r.ToolSpawned(call.id, pid, started)),
-            context=RunContext(run),
-            answers=answers,
-            step=steps,
-            in_background=None if self._agent.in_background is None else partial(self._agent.in_background, call.id),
+            call_id,
+            call.name,
+            context.run.log_id,
+            context.run.idempotency_key(call.name, call_id),
+            self._signal,
+            rerun,
+            partial(self._spawned, call.id),
+            context,
+            answers,
+            steps,
+            None if self._agent.in_background is None else partial(self._agent.in_background, call.id),
         )
 
-    def _note(self, record: r.ToolSpawned) -> None:
+    def _run_context(self) -> RunContext:
+        """The run as its tools are told of it: the same for all of its calls."""
+        log = self._log
+        if self._told is None or self._told[0] is not log.run:
+            self._told = log.run, RunContext(RunInfo(log.id, log.run.input_id, log.claim.epoch, credentials_of(log)))
+        return self._told[1]
+
+    def _spawned(self, call_id: str, pid: int, started: str) -> None:
         """Records a process a tool just started, without a sync: it only matters if we are killed."""
-        self._keep(self._log.record(record, durable=False))
+        self._keep(self._log.record(r.ToolSpawned(call_id, pid, started), durable=False))
 
     def _keep(self, writing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A write of a call's own, which is waited for whatever becomes of the call: the log may not be broken off."""

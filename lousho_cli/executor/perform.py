@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core import tool_errors
-from lousho_cli.core.answers import answer_from, storable
+from lousho_cli.core.answers import answer_from, counted, storable
 from lousho_cli.core.decide import FinishCall, RunCall, finished
 from lousho_cli.core.redaction import without_keys
 from lousho_cli.core.reviews import reviewed
@@ -47,7 +47,7 @@ Outcome = r.ToolFinished | r.ToolAsked | Fatal
 
 
 async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, known: Known, watch: Watch) -> r.Turn:
-    """One model call, streamed. Returns the whole answer as a turn, as hooks and guardrails leave it.
+    """One model call, streamed. Returns the whole answer as a turn, as hooks and guardrails leave it, each field of the kind it should be.
 
     Raises:
         ProviderError: whatever went wrong; an error of another kind is mapped to one.
@@ -63,12 +63,12 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
     message = storable(answered.message, known.call_ids, session.turns + 1)
     if agent.guards.output:
         message = await watch.answered(message)
-    used, model = answered.usage, answered.model or agent.model or ""
+    used, model = answered.usage, answered.model or text_of(agent.model or "")
     reported = used is not None and used.input_tokens is not None and used.output_tokens is not None
     estimate = None if reported else (known.tokens, tokens_of(message))
     if agent.price_of is not None:
-        used = priced(used, agent.price_of(model), estimate or (0, 0))
-    return r.Turn(message, finish_reason=answered.finish_reason, model=model, usage=used, estimate=estimate)
+        used = counted(priced(used, agent.price_of(model), estimate or (0, 0)))
+    return r.Turn(message, answered.finish_reason, model, used, estimate)
 
 
 def _seen(agent: RunAgent, session: Session, known: Known) -> Sequence[Message]:
@@ -112,11 +112,13 @@ async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, st
 async def _piece(event: TextDelta | ReasoningDelta, step: int, events: Events, kept: Partials | None) -> None:
     """Tells a piece of an answer, and has it recorded where it is ``kept``."""
     if isinstance(event, TextDelta):
-        events.emit(e.TextDelta(step=step, text=text_of(event.text)))
+        text = text_of(event.text)
+        if events.wanted:
+            events.emit(e.TextDelta(step=step, text=text))
         if kept is not None:
-            await kept.add(text_of(event.text))
+            await kept.add(text)
     elif isinstance(event, ReasoningDelta):
-        if event.text:
+        if event.text and events.wanted:
             events.emit(e.ReasoningDelta(step=step, text=text_of(event.text)))
         if event.block is not None and kept is not None:
             await kept.add_block(event.block)

@@ -38,7 +38,7 @@ class CallSteps(Steps):
     _staged: tuple[dict[str, Any], ...] = ()
     _said: tuple[Message, ...] = ()
 
-    def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, *, asks_nobody: bool) -> None:
+    def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, asks_nobody: bool) -> None:
         self._log, self._call, self._args, self._signal = log, call, args, signal
         self._keep, self._asks_nobody = keep, asks_nobody
         self._over = False

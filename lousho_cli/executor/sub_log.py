@@ -77,6 +77,9 @@ class SubLog:
     async def record(self, *records: r.Record, durable: bool = True) -> None:
         await self._lead.record(*within(self.calls, records), durable=durable)
 
+    def vouch(self, turn: r.Turn) -> None:
+        self._lead.vouch(turn)
+
     def flush_soon(self) -> None:
         self._lead.flush_soon()
 

@@ -7,7 +7,7 @@ imported only when a function is made a tool.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
 from typing import Any, Literal, Protocol
@@ -98,10 +98,12 @@ class FunctionTool:
 
     async def call(self, args: Any, context: ToolContext) -> Any:
         positional, named = self._arguments.bind({} if args is None else args, context)
-        run = partial(self.function, *positional, **named)
         try:
-            result = run() if self._async else await self._on_worker(run, context.log_id)
-            return await result if hasattr(result, "__await__") else result
+            if self._async:
+                result = self.function(*positional, **named)
+            else:
+                result = await self._on_worker(partial(self.function, *positional, **named), context.log_id)
+            return await result if isinstance(result, Awaitable) else result
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # These would end the whole process, or pass for something else, where only a tool went wrong.
             raise RuntimeError(f"the tool raised {type(error).__name__}: {error}") from error

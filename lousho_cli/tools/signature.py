@@ -29,15 +29,17 @@ class Signature(msgspec.Struct, frozen=True):
     """What a function takes.
 
     schema: JSON Schema of the arguments, context left out.
-    model: pydantic's model of them.
+    check, write: of pydantic's model of them. The methods of its class would do the same, and cost more than what they do.
+    fields: those of the model, each with the name of its parameter.
     positional: those that can not be passed by name, in order.
     context: the parameter that gets the ``ToolContext``, None when none does.
     open: whether the function takes any further named argument.
     """
 
     schema: dict[str, Any]
-    model: type[BaseModel]
-    aliases: dict[str, str]
+    check: Callable[[Any], BaseModel]
+    write: Callable[..., Any]
+    fields: tuple[tuple[str, str], ...]
     positional: tuple[str, ...]
     context: str | None
     open: bool
@@ -45,8 +47,7 @@ class Signature(msgspec.Struct, frozen=True):
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:
         """The arguments as plain JSON data with defaults and coercions, and what is wrong with them."""
         try:
-            checked = self.model.model_validate(args)
-            return checked.model_dump(mode="json", by_alias=True, round_trip=True), ()
+            return self.write(self.check(args), mode="json", by_alias=True, round_trip=True), ()
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
             return args, tuple(issue_of(issue["type"], issue["loc"], issue["msg"]) for issue in found)
@@ -59,12 +60,15 @@ class Signature(msgspec.Struct, frozen=True):
         Raises:
             ValueError: they are not valid.
         """
-        checked = self.model.model_validate(args)
-        named = {alias: getattr(checked, field) for field, alias in self.aliases.items()}
-        named.update(checked.model_extra or {})
+        checked = self.check(args)
+        named: dict[str, Any] = {}
+        for field, name in self.fields:
+            named[name] = getattr(checked, field)
+        if self.open:
+            named.update(checked.model_extra or {})
         if self.context is not None:
             named[self.context] = context
-        return [named.pop(name) for name in self.positional], named
+        return [named.pop(name) for name in self.positional] if self.positional else [], named
 
 
 _WORDS = {
@@ -95,7 +99,6 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     context = next((p.name for p in parameters if _wants_context(p, hints)), None)
     shown = [p for p in parameters if p.name != context and p.kind is not _Kind.VAR_KEYWORD]
     is_open = any(p.kind is _Kind.VAR_KEYWORD for p in parameters)
-    aliases = {f"p{number}": p.name for number, p in enumerate(shown)}
     fields = {f"p{number}": _field(p, hints) for number, p in enumerate(shown)}
     try:
         config = ConfigDict(extra="allow" if is_open else "forbid", arbitrary_types_allowed=False)
@@ -107,7 +110,9 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             f"the parameters of {_name(function)} can not be described in JSON: {first}", field=_name(function)
         ) from error
     positional = tuple(p.name for p in parameters if p.kind is _Kind.POSITIONAL_ONLY)
-    return Signature(schema, model, aliases, positional, context, is_open)
+    names = tuple((f"p{number}", p.name) for number, p in enumerate(shown))
+    check, write = model.__pydantic_validator__.validate_python, model.__pydantic_serializer__.to_python
+    return Signature(schema, check, write, names, positional, context, is_open)
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -14,7 +14,6 @@ import asyncio
 import contextvars
 import os
 from _thread import LockType, allocate_lock
-from collections import Counter
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread, current_thread
@@ -77,6 +76,8 @@ class Worker:
         self._thread: Thread | None = None
         self.waiting = 0
         """How many calls it has."""
+        self.sessions = 0
+        """How many sessions have calls on it."""
 
     async def run(self, function: Callable[[], Any], brief: bool = False) -> Any:
         """Runs ``function`` on the thread and gives what it returns or raises.
@@ -135,8 +136,9 @@ class Workers:
         """Begins anew; in a forked child, which has no thread but the one that forked."""
         self._lock = allocate_lock()
         self._busy: dict[str, Worker] = {}
-        self._users: Counter[str] = Counter()
+        self._users: dict[str, int] = {}
         self._idle: list[Worker] = []
+        self._made = 0
 
     async def run(self, function: Callable[[], Any], brief: bool = False, session: str = "") -> Any:
         """``Worker.run``, behind the calls of the same session alone."""
@@ -148,26 +150,31 @@ class Workers:
 
     def _taken(self, session: str) -> Worker:
         with self._lock:
-            self._users[session] += 1
-            if session not in self._busy:
-                self._busy[session] = self._another()
-            return self._busy[session]
+            self._users[session] = self._users.get(session, 0) + 1
+            worker = self._busy.get(session)
+            if worker is None:
+                worker = self._busy[session] = self._another()
+                worker.sessions += 1
+            return worker
 
     def _another(self) -> Worker:
         if self._idle:
             return self._idle.pop()
-        if len(set(map(id, self._busy.values()))) < MOST_WORKERS:
+        if self._made < MOST_WORKERS:
+            self._made += 1
             return Worker()
         return min(self._busy.values(), key=lambda worker: worker.waiting)
 
     def _left(self, session: str) -> None:
         with self._lock:
-            self._users[session] -= 1
-            if not self._users[session]:
-                del self._users[session]
-                worker = self._busy.pop(session)
-                if worker not in self._busy.values():
-                    self._idle.append(worker)
+            left = self._users.pop(session) - 1
+            if left:
+                self._users[session] = left
+                return
+            worker = self._busy.pop(session)
+            worker.sessions -= 1
+            if not worker.sessions:
+                self._idle.append(worker)
 
 
 _workers = Workers()

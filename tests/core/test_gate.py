@@ -11,6 +11,7 @@ from lousho_cli.core import gate
 from lousho_cli.domain import texts
 from lousho_cli.domain.approvals import ApprovalDecision, Question, digest_of
 from lousho_cli.domain.messages import ToolCall
+from lousho_cli.domain.plain import plain
 
 CALL = ToolCall("c1", "pay", '{"n": 5}')
 APPROVED = ApprovalDecision("a", approved=True, digest=digest_of({"n": 5}))
@@ -257,3 +258,43 @@ def test_nobody_is_asked_where_nobody_is(free: Any) -> None:
 )
 def test_what_declining_means_depends_on_what_was_asked(free: Any, kind: Any, text: str) -> None:
     assert said(judge(free, decision=ApprovalDecision("a", approved=False, kind=kind)))["message"] == text
+
+
+def as_read(decode: Any, text: str) -> Any:
+    """What a decoder makes of a text, told apart to the kinds of its numbers and the order of its keys; or what it says is wrong."""
+    try:
+        return repr(decode(text))
+    except (ValueError, RecursionError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("begin", ["", "{", "[1, ", '"'], ids=["value", "object", "list", "text"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "b": [null, true, -0, -0.0, 1e5, 1E-7, 1e23], "a": 2}',
+        "12345678901234567890123456789012",
+        "1" * 5000,
+        "0.1234567890123456789e-300",
+        "1e400",
+        "NaN",
+        "-Infinity",
+        "[1,]",
+        "[" * 100_000,
+        "01",
+        " \t\r\n1 \x0c",
+        "1 2",
+        '"\\ud83d\\ude00 \\ud800 \\/ \x7f \u2028 é😀"',
+        '"\ud800"',
+        '"\t"',
+        "\ufeff1",
+        "",
+    ],
+    ids=lambda text: ascii(text[:20]),
+)
+def test_arguments_are_read_as_the_strict_decoder_reads_them(text: str, begin: str) -> None:
+    def strictly(given: str) -> Any:
+        value = gate._decoder.decode(given)
+        return plain(value)[0] if "\\u" in given else value
+
+    assert as_read(gate._decoded, begin + text) == as_read(strictly, begin + text)

@@ -17,7 +17,9 @@ from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import ConfigurationError, NotFoundError, ProviderError, RangeError, StorageError
 from lousho_cli.executor.approvals import decision_from, record_decision
+from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.run_agent import LONGEST_MS
+from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.provider import Answer, ModelRequest
 
 
@@ -307,3 +309,64 @@ def test_the_range_of_a_number_is_named() -> None:
     assert raised.value.field == "approval_ttl_ms"
     assert str(LONGEST_MS) in raised.value.hint
     assert len(raised.value.detail) < 100
+
+
+TURN = r.Turn(Message("assistant", "ok"), "stop", "m")
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (r.Turn(Message("assistant", None)),),  # type: ignore[arg-type]
+        (r.Turn(Message("assistant", "ok"), "stop", "m", CallUsage(1.5)),),  # type: ignore[arg-type]
+        (TURN, r.Turn(Message("assistant", "ok"), None)),  # type: ignore[arg-type]
+        (TURN, r.Mark(1), r.PermissionDecided("c", "deny", "rule", "half \ud800")),
+        (TURN, r.InputSettled("i", "failed", "x", 42)),  # type: ignore[arg-type]
+        (r.Within(("c",), (TURN, r.Turn(Message("bot", "x")))),),  # type: ignore[arg-type]
+    ],
+    ids=["content", "usage", "second", "reason", "settled", "within"],
+)
+async def test_only_the_turn_that_was_vouched_for_is_not_tried(bench: Any, records: Any) -> None:
+    store = bench.memory().log_store
+    log = await SessionLog.open(store, "s", "host", SYSTEM_CLOCK)
+    await log.record(r.Created("a"), r.InputReceived("i", (user("go"),)), r.RunStarted("i"), r.InputApplied("i"))
+    log.vouch(TURN)
+    head = (await store.read("s")).head
+    log._waiting.append(r.Batch(head + 1, 1, "2026-01-01T00:00:00.000Z", records))
+    with pytest.raises(StorageError) as caught:
+        await log.write(log._waiting[-1:])
+    assert caught.value.code == "LOUSHO_RECORD_INVALID"
+    await log.abandon()
+    assert (await store.read("s")).head == head
+
+
+class Rates:
+    """Prices that depend on the provider, of a kind nobody checked."""
+
+    def __init__(self, cost: Any) -> None:
+        self.cost = cost
+
+    def for_provider(self, provider: Any) -> Any:
+        return lambda name: self
+
+    def cost_of(self, *tokens: int) -> Any:
+        return self.cost
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), "1", -1.0, 10**5000], ids=["nan", "inf", "text", "negative", "huge"])
+async def test_a_price_that_is_none_leaves_the_cost_unknown(log_stores: Any, bench: Any, cost: Any) -> None:
+    result = await bench.run(log_stores, bench.Model("ok"), prices=Rates(cost))
+    assert (result.text, result.usage.cost_usd) == ("ok", None)
+    assert [one.usage.cost_usd for one in await records_of(log_stores) if isinstance(one, r.Turn) and one.usage] in ([None], [])
+
+
+async def test_a_model_whose_name_turned_into_something_else_is_kept_as_text(log_stores: Any, bench: Any) -> None:
+    model = bench.Model("ok")
+
+    def renamed(request: ModelRequest) -> Any:
+        model.model = 5
+        return stream(request)
+
+    stream, model.stream = model.stream, renamed
+    assert (await bench.run(log_stores, model)).text == "ok"
+    assert [one.model for one in await records_of(log_stores) if isinstance(one, r.Turn)] == ["5"]
