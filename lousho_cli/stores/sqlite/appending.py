@@ -13,6 +13,7 @@ from typing import Any
 
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.sqlite.job import Asked, interrupted
 from lousho_cli.stores.sqlite.keys import SEQ_MASK, first_key, key_of, last_key
 from lousho_cli.stores.sqlite.logs import Line, clear, insert, lines_of, stand
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
@@ -27,26 +28,36 @@ _APPEND_ALL = """INSERT INTO batches (key, epoch, durable, line)
     WHERE logs.no = given.key >> 24 AND logs.owner = given.owner AND logs.epoch = given.epoch
         AND (before & 16777215 = 0 OR EXISTS (SELECT 1 FROM batches WHERE batches.key = before))"""
 _MOST_ROWS = 64
-_NO_ROW = (None,) * 6
+_NO_ROW = (0, 0, 0, "", "", 0)  # no log has the number 0
 
 
-class Append:
+class Append(Asked[None]):
     """Lines on their way into one log. Several can be added together, see ``append_all``."""
 
-    __slots__ = ("_claim", "lines")
+    __slots__ = ("claim", "lines")
 
     def __init__(self, claim: SqliteClaim, batches: Sequence[Batch], *, durable: bool) -> None:
-        self._claim = claim
+        super().__init__(durable)
+        self.claim = claim
         self.lines: list[Line] = lines_of(claim.held.no, batches, durable=durable)
 
-    def alone(self, connection: sqlite3.Connection) -> None:
+    @property
+    def single(self) -> bool:
+        return len(self.lines) == 1
+
+    @property
+    def size(self) -> int:
+        """The bytes of its lines."""
+        return sum([len(line[3]) for line in self.lines])
+
+    def carry_out(self, connection: sqlite3.Connection) -> None:
         """Adds the lines, if the log is ours and ends where they begin.
 
         Raises:
             OwnershipLostError: it is another's.
             StorageError: it does not end there, or an earlier write of this claim failed.
         """
-        claim, lines = self._claim, self.lines
+        claim, lines = self.claim, self.lines
         claim.require()
         end, first = lines[0][0] - 1, first_key(claim.held.no)
         # The batch before it stands there, and no other has its key: so the log ends where it begins.
@@ -59,23 +70,9 @@ class Append:
         """Whether every line is in the log."""
         return stand(connection, self.lines)
 
-    @property
-    def allowed(self) -> bool:
-        """Whether the claim may still write, as far as this process knows."""
-        try:
-            self._claim.require()
-        except SDKError:
-            return False
-        return True
-
-    def rows(self) -> list[Any]:
-        """The values of the lines, row by row; each says behind which key all of them belong."""
-        end, owner = self.lines[0][0] - 1, self._claim.held.token
-        values: list[Any] = []
-        for line in self.lines:
-            values += line
-            values += (owner, end)
-        return values
+    def fail(self, error: BaseException) -> None:
+        super().fail(error)
+        self.claim.fail(interrupted(error))
 
 
 def append_all(connection: sqlite3.Connection, appends: Sequence[Append]) -> bool:
@@ -84,15 +81,21 @@ def append_all(connection: sqlite3.Connection, appends: Sequence[Append]) -> boo
     All lines of one append are held to the same condition, so they go in together or not at all.
     """
     values: list[Any] = []
-    added = count = 0
+    added = count = 0  # of ``values``: for each row its line, the owner it is asked of, and behind which key all of its append belong
     for append in appends:
-        if not append.allowed:
+        try:
+            append.claim.require()
+        except SDKError:
             continue  # alone it says why
-        if count + len(append.lines) > _MOST_ROWS and count:
+        lines = append.lines
+        if count + len(lines) > _MOST_ROWS and count:
             added += _add(connection, values, count)
             values, count = [], 0
-        values += append.rows()
-        count += len(append.lines)
+        behind = (append.claim.held.token, lines[0][0] - 1)
+        for line in lines:
+            values += line
+            values += behind
+        count += len(lines)
     if count:
         added += _add(connection, values, count)
     return added == sum(len(append.lines) for append in appends)
@@ -111,7 +114,7 @@ def _statement(rows: int) -> str:
 
 
 def require_end(connection: sqlite3.Connection, claim: SqliteClaim, end: int) -> None:
-    """Lets only the owner of a log pass that ends at the key ``end``. Raises like ``Append.alone``."""
+    """Lets only the owner of a log pass that ends at the key ``end``. Raises like ``Append.carry_out``."""
     no = claim.held.no
     rows = connection.execute(_STANDING, (first_key(no), last_key(no), *claim.held)).fetchall()
     if not rows:
@@ -121,7 +124,7 @@ def require_end(connection: sqlite3.Connection, claim: SqliteClaim, end: int) ->
 
 
 def replace(connection: sqlite3.Connection, claim: SqliteClaim, line: Line, head: int) -> None:
-    """Makes one line the whole log, if it is ours and ends at ``head``. Raises like ``Append.alone``."""
+    """Makes one line the whole log, if it is ours and ends at ``head``. Raises like ``Append.carry_out``."""
     claim.require()
     no = claim.held.no
     require_end(connection, claim, key_of(no, head))

@@ -18,8 +18,12 @@ _DURABLE = """SELECT max(synced, coalesce(
     (SELECT key & 16777215 FROM batches WHERE key BETWEEN ? AND ? AND durable ORDER BY key DESC LIMIT 1), 0)) FROM logs WHERE no = ?"""
 _BEHIND = "SELECT key & 16777215, CAST(line AS BLOB) FROM batches WHERE key > ? AND key <= ? ORDER BY key"
 
-Line = tuple[int, int, bool, bytes]
-"""A row to be: key, epoch, whether its commit is synced, line without its newline."""
+Line = tuple[int, int, int, bytearray]
+"""A row to be: key, epoch, 1 where its commit is synced, line without its newline.
+
+The driver takes whole numbers and ``bytearray`` as they are; for ``bytes``, ``bool`` and None it first looks for an adapter, which
+costs more than to bind them.
+"""
 
 
 class End(NamedTuple):
@@ -32,7 +36,8 @@ class End(NamedTuple):
 
 def lines_of(no: int, batches: Sequence[Batch], *, durable: bool = True) -> list[Line]:
     """The rows of batches."""
-    return [(key_of(no, batch.seq), batch.epoch, durable, encode_line(batch)[:-1]) for batch in batches]
+    synced = int(durable)
+    return [(key_of(no, batch.seq), batch.epoch, synced, bytearray(encode_line(batch)[:-1])) for batch in batches]
 
 
 def insert(connection: sqlite3.Connection, lines: Iterable[Line]) -> None:

@@ -32,9 +32,9 @@ from lousho_cli.stores.lookout import Lookout
 from lousho_cli.stores.machine import steady
 from lousho_cli.stores.row_scan import Kept
 from lousho_cli.stores.sqlite import appending, claims, deleting, heads, logs, posts, snapshots
+from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.parts import Parts
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
-from lousho_cli.stores.sqlite.writer import Job
 from lousho_cli.stores.viewed import Prunable, Viewed
 from lousho_cli.stores.work import Looking, Work
 
@@ -90,23 +90,24 @@ class SqliteStore(Viewed, Prunable, Looking):
             return
         if not mine.is_followed_by(batches):
             raise self._not_next(mine, batches)
-        rows = appending.Append(mine, batches, durable=durable)
-        self._kept.pop(mine.log_id, None)
-        mine.head = batches[-1].seq
-        mine.bytes_since_snapshot += sum([len(line[3]) for line in rows.lines])
-        await self._write(Job(rows.alone, durable, rows.stands, mine.fail, single=len(batches) == 1, append=rows))
-        if durable:
-            mine.synced = max(mine.synced, batches[-1].seq)
+        append = appending.Append(mine, batches, durable=durable)
+        self._drop(mine.log_id)
+        last = batches[-1].seq
+        mine.head = last
+        mine.bytes_since_snapshot += append.size
+        await self.writer.run(append)
+        if durable and last > mine.synced:
+            mine.synced = last
 
     async def flush(self, claim: Claim) -> None:
         mine = own(claim, SqliteClaim)
         mine.require()
         head = mine.head
         if mine.synced >= head:
-            await self._write(Job(lambda connection: claims.require_owner(connection, mine)))
+            await self.writer.run(Job(lambda connection: claims.require_owner(connection, mine)))
             return
         # A commit syncs all that was committed before it, and says so to whoever reads.
-        await self._write(Job(lambda connection: claims.note_synced(connection, mine, head), durable=True, failed=mine.fail))
+        await self.writer.run(Job(lambda connection: claims.note_synced(connection, mine, head), durable=True, failed=mine.fail))
         mine.synced = max(mine.synced, head)
 
     async def read(self, log_id: str, after: int = 0) -> LogRead:
@@ -141,7 +142,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         mine = own(claim, SqliteClaim)
         data = encode_value(state)
         try:
-            if await self._write(Job(lambda connection: snapshots.save(connection, mine, state.seq, data))):
+            if await self.writer.run(Job(lambda connection: snapshots.save(connection, mine, state.seq, data))):
                 mine.measured(len(data))
         except StorageError:
             return  # a cache: the records are there without it
@@ -168,7 +169,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         self._drop(mine.log_id)
         (line,) = logs.lines_of(mine.held.no, (base,))
         head = mine.head
-        await self._write(
+        await self.writer.run(
             Job(
                 lambda connection: appending.replace(connection, mine, line, head),
                 durable=True,
@@ -183,7 +184,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         if self._number(log_id) is None:
             return False
         self._drop(log_id)
-        return await self._write(Job(lambda connection: deleting.delete(connection, self.database.path, log_id), durable=True))
+        return await self.writer.run(Job(lambda connection: deleting.delete(connection, self.database.path, log_id), durable=True))
 
     # Claims
 
@@ -206,7 +207,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
         check_session_id(log_id)
-        return await self._write(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
+        return await self.writer.run_with_others(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
 
     def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int, renew_ms: int | None) -> SqliteClaim:
         held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
@@ -236,7 +237,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         self._keeper.remove(mine)
         self._drop(mine.log_id)
         try:
-            await self._write(Job(give_back, durable=None))
+            await self.writer.run(Job(give_back, durable=None))
         finally:
             mine.released = True
 
@@ -244,7 +245,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         return claims.living_owner(self.database.path, self.database.query(claims.OWNER, (check_session_id(log_id),)))
 
     async def heartbeat(self, host_id: str, ttl_ms: int) -> None:
-        await self._write(Job(lambda connection: claims.beat(connection, host_id, ttl_ms)))
+        await self.writer.run(Job(lambda connection: claims.beat(connection, host_id, ttl_ms)))
 
     async def lives(self, host_id: str) -> bool:
         return claims.lives(self.database, host_id)
@@ -262,13 +263,13 @@ class SqliteStore(Viewed, Prunable, Looking):
         if head.seq != mine.head or not head.seq:
             return
         try:
-            await self._write(Job(lambda connection: heads.save(connection, mine, head)))
+            await self.writer.run(Job(lambda connection: heads.save(connection, mine, head)))
         except StorageError:
             return  # a cache: lists read the log without it
 
     async def post(self, log_id: str, post: Post) -> None:
         check_session_id(log_id)
-        await self._write(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
+        await self.writer.run(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
         posts.ring_owner(self.database, log_id)
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
@@ -283,13 +284,13 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:
-            await self._write(Job(lambda connection: posts.discard(connection, log_id, post_ids)))
+            await self.writer.run(Job(lambda connection: posts.discard(connection, log_id, post_ids)))
 
     async def follow(self, log_id: str) -> None:
         if self._number(log_id) is None:
             return
         try:
-            await self._write(Job(lambda connection: posts.follow(connection, log_id)))
+            await self.writer.run(Job(lambda connection: posts.follow(connection, log_id)))
         except StorageError:
             return  # who may not write is not counted
 
@@ -304,11 +305,6 @@ class SqliteStore(Viewed, Prunable, Looking):
         """Says that the log is another's where what was given does not fit it: the caller may go by what that one wrote."""
         if not self.database.query(claims.OWNED, mine.held):
             raise mine.lose()
-
-    # The one writer
-
-    async def _write(self, job: Job[T]) -> T:
-        return await self.writer.run(job, inline=self._keeper.few and self.writer.quick)
 
     def _number(self, log_id: str) -> int | None:
         """The number of a log, None where the id was never seen."""
