@@ -59,11 +59,12 @@ class Asked(ABC, Generic[T]):
 class Job(Asked[T]):
     """An operation.
 
+    single: it is one statement.
     settled: says whether its outcome stands in the database, where a commit did not tell.
     failed: is told of what went wrong.
     """
 
-    __slots__ = ("_failed", "_operation", "_settled")
+    __slots__ = ("_failed", "_operation", "_settled", "_single")
 
     def __init__(
         self,
@@ -71,9 +72,15 @@ class Job(Asked[T]):
         durable: bool | None = False,
         settled: Callable[[sqlite3.Connection], bool] | None = None,
         failed: Callable[[SDKError], None] | None = None,
+        *,
+        single: bool = False,
     ) -> None:
         super().__init__(durable)
-        self._operation, self._settled, self._failed = operation, settled, failed
+        self._operation, self._settled, self._failed, self._single = operation, settled, failed, single
+
+    @property
+    def single(self) -> bool:
+        return self._single
 
     def carry_out(self, connection: sqlite3.Connection) -> T:
         return self._operation(connection)

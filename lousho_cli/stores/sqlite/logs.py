@@ -13,6 +13,8 @@ from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import first_key, key_of, last_key
 
 _INSERT = "INSERT INTO batches (key, epoch, durable, line) VALUES (?, ?, ?, CAST(? AS TEXT))"
+_STANDING = """SELECT logs.no, batches.key & 16777215, batches.epoch, batches.durable FROM logs LEFT JOIN batches
+    ON batches.key = (SELECT max(key) FROM batches WHERE key BETWEEN logs.no << 24 AND (logs.no << 24) + 16777215) WHERE logs.id = ?"""
 _LAST = "SELECT key & 16777215, epoch, durable FROM batches WHERE key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1"
 _DURABLE = """SELECT max(synced, coalesce(
     (SELECT key & 16777215 FROM batches WHERE key BETWEEN ? AND ? AND durable ORDER BY key DESC LIMIT 1), 0)) FROM logs WHERE no = ?"""
@@ -70,13 +72,22 @@ def end_of(database: Database, no: int) -> End:
     return End(rows[0][0], rows[0][1], bool(rows[0][2])) if rows else End()
 
 
-def scan(database: Database, no: int, after: int = 0) -> Scan:
-    """The log behind ``after``.
+def standing(database: Database, log_id: str) -> tuple[int, End]:
+    """The number of a log, 0 where the id was never seen, and where it ends. Raises like ``end_of``."""
+    rows = database.query(_STANDING, (log_id,))
+    if not rows:
+        return 0, End()
+    no, head, epoch, durable = rows[0]
+    return no, End() if head is None else End(head, epoch, bool(durable))
 
-    Raises:
-        StorageError: it can not be read.
-    """
-    end = end_of(database, no)
+
+def scan(database: Database, no: int, after: int = 0) -> Scan:
+    """The log behind ``after``. Raises like ``end_of``."""
+    return scan_to(database, no, end_of(database, no), after)
+
+
+def scan_to(database: Database, no: int, end: End, after: int = 0) -> Scan:
+    """The log behind ``after``, which ends at ``end``. Raises like ``end_of``."""
     if end.head <= after:
         found = Scan(head=end.head)
     else:

@@ -30,7 +30,7 @@ from lousho_cli.stores.forked import open_stores
 from lousho_cli.stores.lease import Terms, own
 from lousho_cli.stores.lookout import Lookout
 from lousho_cli.stores.machine import steady
-from lousho_cli.stores.row_scan import Kept
+from lousho_cli.stores.row_scan import Kept, Scan
 from lousho_cli.stores.sqlite import appending, claims, deleting, heads, logs, posts, snapshots
 from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.parts import Parts
@@ -111,12 +111,10 @@ class SqliteStore(Viewed, Prunable, Looking):
         mine.synced = max(mine.synced, head)
 
     async def read(self, log_id: str, after: int = 0) -> LogRead:
-        no = self._number(log_id)
-        if no is None:
-            return LogRead()
+        no, end = logs.standing(self.database, check_session_id(log_id))
         kept = self._kept.pop(log_id, None)
-        if kept is None or kept.after > after or not kept.ends_at(*logs.end_of(self.database, no)[:2]):
-            found = logs.scan(self.database, no, after)
+        if kept is None or kept.after > after or not kept.ends_at(end.head, end.epoch):
+            found = logs.scan_to(self.database, no, end, after)
         else:
             found = kept.found
         return found.behind(after)
@@ -127,8 +125,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         seen = self._inbox_seen.get(check_session_id(log_id), posts.newest(self.database, log_id))
         ends = time.monotonic() + timeout_ms / 1000
         while True:
-            no = self._number(log_id)
-            if (0 if no is None else logs.end_of(self.database, no)[0]) != after:
+            if logs.standing(self.database, log_id)[1].head != after:
                 return True
             if (newest := posts.newest(self.database, log_id)) > seen:
                 self._inbox_seen[log_id] = newest  # told once: who never looks into the inbox would else be woken for ever
@@ -148,14 +145,11 @@ class SqliteStore(Viewed, Prunable, Looking):
             return  # a cache: the records are there without it
 
     async def load_snapshot(self, log_id: str) -> State | None:
-        no = self._number(log_id)
-        if no is None:
-            return None
-        end = logs.end_of(self.database, no)
+        no, end = logs.standing(self.database, check_session_id(log_id))
         kept = self._kept.get(log_id)
-        if kept is not None and kept.ends_at(*end[:2]):
+        if kept is not None and kept.ends_at(end.head, end.epoch):
             return kept.state
-        loaded = snapshots.load(self.database, no, end[0])
+        loaded = snapshots.load(self.database, no, end.head) if end.head else None
         return loaded[0] if loaded else None
 
     async def trim(self, claim: Claim, base: Batch) -> None:
@@ -191,11 +185,11 @@ class SqliteStore(Viewed, Prunable, Looking):
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> SqliteClaim:
         mine = await self.take(log_id, host, ttl_ms, renew_ms)
         try:
-            kept = self._read_for_claim(mine.held.no)
+            kept = self._read_for_claim(mine.held.no) if mine.epoch > 1 else Kept(None, 0, Scan())  # nobody can have written yet
             require_writable(log_id, kept.found.batches, kept.found.holes)
         except BaseException as error:
             wake_at = AT_ONCE if isinstance(error, LogVersionError) else None
-            await self._release(mine, lambda connection: claims.refuse(connection, mine.held, wake_at))
+            await self._release(mine, Job(lambda connection: claims.refuse(connection, mine.held, wake_at)))
             raise
         mine.head = kept.found.head
         mine.synced = mine.head if kept.found.synced is None else kept.found.synced
@@ -217,10 +211,10 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     def _read_for_claim(self, no: int) -> Kept:
         """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
-        head = logs.end_of(self.database, no).head
-        loaded = snapshots.load(self.database, no, head)
+        end = logs.end_of(self.database, no)
+        loaded = snapshots.load(self.database, no, end.head)
         after = loaded[0].seq if loaded else 0
-        return Kept(loaded[0] if loaded else None, after, logs.scan(self.database, no, after))
+        return Kept(loaded[0] if loaded else None, after, logs.scan_to(self.database, no, end, after))
 
     def _drop(self, log_id: str) -> None:
         """Lets go of what was kept: the log changes, or is no longer ours."""
@@ -228,16 +222,17 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
         mine = own(claim, SqliteClaim)
-        synced = mine.head if mine.failure is None else 0
-        await self._release(mine, lambda connection: claims.give_back(connection, mine.held, wake_at, synced))
+        head = mine.head if mine.failure is None else 0
+        durable = None if mine.synced < mine.head else False  # an owner that is named after a power cut is dead all the same
+        await self._release(mine, Job(lambda connection: claims.give_back(connection, mine.held, wake_at, head), durable, single=head > 0))
 
-    async def _release(self, mine: SqliteClaim, give_back: Callable[[sqlite3.Connection], None]) -> None:
+    async def _release(self, mine: SqliteClaim, give_back: Job[None]) -> None:
         if mine.released:
             return
         self._keeper.remove(mine)
         self._drop(mine.log_id)
         try:
-            await self.writer.run(Job(give_back, durable=None))
+            await self.writer.run(give_back)
         finally:
             mine.released = True
 
@@ -260,12 +255,9 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     async def save_head(self, claim: Claim, head: Head) -> None:
         mine = own(claim, SqliteClaim)
-        if head.seq != mine.head or not head.seq:
-            return
-        try:
-            await self.writer.run(Job(lambda connection: heads.save(connection, mine, head)))
-        except StorageError:
-            return  # a cache: lists read the log without it
+        if head.seq == mine.head and head.seq:
+            # A cache: lists read the log without it.
+            self.writer.send(Job(lambda connection: heads.save(connection, mine.held, head), single=True))
 
     async def post(self, log_id: str, post: Post) -> None:
         check_session_id(log_id)

@@ -35,6 +35,7 @@ async def fill(store: SqliteStore, batch: MakeBatch, names: list[str], *, size: 
 
 async def test_a_list_reads_no_batch_of_a_session_at_rest(store: SqliteStore, batch: MakeBatch) -> None:
     await fill(store, batch, ["one", "two", "Three"])
+    await store.head("one")
     reader = store.database._reader
     assert reader is not None
     asked: list[str] = []
