@@ -91,10 +91,10 @@ class SqliteStore(Viewed, Prunable, Looking):
         if not mine.is_followed_by(batches):
             raise self._not_next(mine, batches)
         append = appending.Append(mine, batches, durable=durable)
-        self._drop(mine.log_id)
-        last = batches[-1].seq
-        mine.head = last
-        mine.bytes_since_snapshot += append.size
+        self._kept.pop(mine.log_id, None)
+        mine.head = last = batches[-1].seq
+        for line in append.lines:
+            mine.bytes_since_snapshot += len(line[3])
         await self.writer.run(append)
         if durable and last > mine.synced:
             mine.synced = last
