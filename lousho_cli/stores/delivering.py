@@ -28,10 +28,11 @@ def deliver(jobs: Sequence[Done]) -> None:
             loops.setdefault(job.future.get_loop(), []).append(job)
     for loop, theirs in loops.items():
         with contextlib.suppress(RuntimeError):  # it was closed meanwhile: nobody waits
-            loop.call_soon_threadsafe(_finish, theirs)
+            loop.call_soon_threadsafe(finish, theirs)
 
 
-def _finish(jobs: Sequence[Done]) -> None:
+def finish(jobs: Sequence[Done]) -> None:
+    """Tells each of those who wait, on the thread of their event loop."""
     for job in jobs:
         if job.future is None or job.future.done():
             continue

@@ -46,7 +46,7 @@ class Lease:
     @property
     def overdue(self) -> bool:
         """Whether this owner could not renew in time and must start no new effect."""
-        return self.lost or self.released or self.late_at(steady())
+        return self.lost or self.released or steady() >= self._deadline
 
     def late_at(self, moment: float) -> bool:
         """Whether its time was up at a moment, if nothing came between."""

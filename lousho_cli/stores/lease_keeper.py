@@ -56,7 +56,9 @@ class LeaseKeeper(ABC, Generic[C, H]):
         with self._lock:
             self._claims.add(claim)
             due = steady() + claim.renew_s
-            self._due = min(self._due, due) if len(self._claims) > 1 else due
+            if len(self._claims) > 1 and due >= self._due:
+                return  # its lease is renewed before that, with those of the others
+            self._due = due
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(target=self._run, name="lousho-renew", daemon=True)
                 self._thread.start()

@@ -16,9 +16,11 @@ from lousho_cli.stores.sqlite.keys import first_key, last_key
 from lousho_cli.stores.sqlite.presence import Presence, is_gone, now_ms
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
-OWNER = """SELECT logs.host, logs.since, logs.epoch, logs.ttl_ms, owners.token, owners.pid, owners.boot, owners.renewed_ms
-    FROM logs JOIN owners ON owners.token = logs.owner WHERE logs.id = ?"""
+OWNER = """SELECT logs.no, logs.epoch, logs.host, logs.since, logs.ttl_ms, owners.token, owners.pid, owners.boot, owners.renewed_ms
+    FROM logs LEFT JOIN owners ON owners.token = logs.owner WHERE logs.id = ?"""
 
+_NEW = "INSERT INTO logs (epoch, owner, host, since, ttl_ms, id) VALUES (?, ?, ?, ?, ?, ?)"
+_TAKEN = "UPDATE logs SET epoch = ?, owner = ?, host = ?, since = ?, ttl_ms = ? WHERE no = ?"
 _NOTE_SYNCED = "UPDATE logs SET synced = ? WHERE no = ? AND owner = ? AND epoch = ?"
 OWNED = "SELECT 1 FROM logs WHERE no = ? AND owner = ? AND epoch = ?"
 
@@ -39,30 +41,37 @@ def take(connection: sqlite3.Connection, path: str, presence: Presence, log_id: 
     Raises:
         SessionBusyError: another owner lives.
     """
-    require_free(connection, path, log_id)
+    known = require_free(connection, path, log_id)
     presence.enter(connection)
-    no = number_of(connection, log_id)
-    connection.execute(
-        "UPDATE logs SET epoch = epoch + 1, owner = ?, host = ?, since = ?, ttl_ms = ? WHERE no = ?",
-        (presence.token, host, stamp(datetime.now(UTC)), ttl_ms, no),
-    )
-    ((epoch,),) = connection.execute("SELECT epoch FROM logs WHERE no = ?", (no,)).fetchall()
-    return Held(no, presence.token, epoch)
+    no, epoch = known or (None, 0)
+    taken = (epoch + 1, presence.token, host, stamp(datetime.now(UTC)), ttl_ms)
+    if no is None:
+        no = connection.execute(_NEW, (*taken, log_id)).lastrowid
+        assert no is not None
+    else:
+        connection.execute(_TAKEN, (*taken, no))
+    return Held(no, presence.token, epoch + 1)
 
 
-def require_free(connection: sqlite3.Connection, path: str, log_id: str) -> None:
-    """Raises SessionBusyError unless nobody owns a log, or its owner may be replaced."""
-    owner = living_owner(path, connection.execute(OWNER, (log_id,)).fetchall())
+def require_free(connection: sqlite3.Connection, path: str, log_id: str) -> tuple[int, int] | None:
+    """The number and the highest epoch of a log, None where the id was never seen.
+
+    Raises:
+        SessionBusyError: somebody owns it and may not be replaced.
+    """
+    rows = connection.execute(OWNER, (log_id,)).fetchall()
+    owner = living_owner(path, rows)
     if owner is not None:
         raise SessionBusyError(log_id, owner.describe())
+    return rows[0][:2] if rows else None
 
 
 def living_owner(path: str, rows: list[tuple[Any, ...]]) -> Owner | None:
     """The owner in the row that ``OWNER`` gives, None where there is none, it is dead or its time is up."""
     if not rows:
         return None
-    host, since, epoch, ttl_ms, token, pid, boot, renewed_ms = rows[0]
-    if is_gone(path, token, boot) or now_ms() >= renewed_ms + ttl_ms:
+    _, epoch, host, since, ttl_ms, token, pid, boot, renewed_ms = rows[0]
+    if token is None or is_gone(path, token, boot) or now_ms() >= renewed_ms + ttl_ms:
         return None
     return Owner(host, pid, since, epoch)
 
@@ -96,14 +105,14 @@ def refuse(connection: sqlite3.Connection, held: Held, wake_at: str | None) -> N
 def give_back(connection: sqlite3.Connection, held: Held, wake_at: str | None = None, synced: int = 0) -> None:
     """Frees a log that is still ours. A first claim under which nothing was written leaves nothing behind.
 
-    ``synced``: up to which seq the commit of this makes it durable.
+    ``synced``: up to which seq it is durable with the commit of this; 0 where that is not known, or it may be empty.
     """
     changed = connection.execute(
         "UPDATE logs SET owner = NULL, host = NULL, since = NULL, ttl_ms = NULL, wake_at = ?, synced = max(synced, ?) "
         "WHERE no = ? AND owner = ? AND epoch = ?",
         (wake_at, synced, *held),
     ).rowcount
-    if changed and held.epoch == 1 and wake_at is None:
+    if changed and held.epoch == 1 and wake_at is None and not synced:
         connection.execute(
             "DELETE FROM logs WHERE no = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE key BETWEEN ? AND ?) "
             "AND NOT EXISTS (SELECT 1 FROM posts WHERE posts.no = logs.no)",

@@ -17,29 +17,29 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Head
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Heads
+from lousho_cli.stores.row_claim import Held
 from lousho_cli.stores.row_scan import Scan
 from lousho_cli.stores.rows import checksum, head_in
-from lousho_cli.stores.sqlite.claims import is_owner
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.keys import SEQ_MASK
 from lousho_cli.stores.sqlite.logs import scan
-from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
 _HEADS = """SELECT id, no, wake_at, head_crc, CAST(head AS BLOB),
     (SELECT max(key) FROM batches WHERE key BETWEEN logs.no << 24 AND (logs.no << 24) + 16777215) AS last
     FROM logs"""
+_PUT = "UPDATE logs SET head_crc = ?, head = CAST(? AS TEXT) WHERE no = ?"
 
 
-def save(connection: sqlite3.Connection, claim: SqliteClaim, head: Head) -> None:
+def save(connection: sqlite3.Connection, held: Held, head: Head) -> None:
     """Replaces the head of a log that is still ours."""
-    if is_owner(connection, claim.held):
-        put(connection, claim.held.no, head)
+    data = encode_value(head)
+    connection.execute(_PUT + " AND owner = ? AND epoch = ?", (checksum(data), bytearray(data), *held))
 
 
 def put(connection: sqlite3.Connection, no: int, head: Head) -> None:
     """Replaces the head of a log."""
     data = encode_value(head)
-    connection.execute("UPDATE logs SET head_crc = ?, head = CAST(? AS TEXT) WHERE no = ?", (checksum(data), data, no))
+    connection.execute(_PUT, (checksum(data), data, no))
 
 
 def list_all(database: Database) -> Heads:

@@ -10,9 +10,10 @@ from functools import partial
 from lousho_cli.errors import SDKError
 from lousho_cli.stores.lease_keeper import LeaseKeeper
 from lousho_cli.stores.sqlite.claims import give_back, is_owner
+from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.presence import Presence
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
-from lousho_cli.stores.sqlite.writer import Job, Writer
+from lousho_cli.stores.sqlite.writer import Writer
 
 
 class Keeper(LeaseKeeper[SqliteClaim, sqlite3.Connection]):
@@ -21,10 +22,9 @@ class Keeper(LeaseKeeper[SqliteClaim, sqlite3.Connection]):
     def __init__(self, writer: Writer, presence: Presence) -> None:
         super().__init__()
         self._writer, self._presence = writer, presence
-        writer.sync_failed = self.fail_all
+        writer.sync_failed, writer.is_alone = self.fail_all, self.has_few
 
-    @property
-    def few(self) -> bool:
+    def has_few(self) -> bool:
         """Whether there is no more than one claim."""
         return len(self._claims) <= 1
 

@@ -8,10 +8,11 @@ import sqlite3
 from lousho_cli.errors import SDKError
 from lousho_cli.stores.forked import leave_to_parent
 from lousho_cli.stores.sqlite.database import Database
+from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.keeper import Keeper
 from lousho_cli.stores.sqlite.opening import Adopt
 from lousho_cli.stores.sqlite.presence import Presence
-from lousho_cli.stores.sqlite.writer import Job, Writer
+from lousho_cli.stores.sqlite.writer import Writer
 
 
 class Parts:

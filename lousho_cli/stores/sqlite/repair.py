@@ -17,9 +17,9 @@ from lousho_cli.stores.mending import mendable, mended
 from lousho_cli.stores.sqlite import logs
 from lousho_cli.stores.sqlite.claims import require_owner
 from lousho_cli.stores.sqlite.database import Database
+from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.keys import first_key, last_key
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
-from lousho_cli.stores.sqlite.writer import Job
 
 if TYPE_CHECKING:
     from lousho_cli.stores.sqlite.store import SqliteStore
@@ -41,7 +41,7 @@ async def repair(store: SqliteStore, session_id: str) -> str | None:
             return None
         path = _keep(store.database, claim)
         batches = mended(*parted, claim.epoch, claim.host, os.path.basename(path))
-        await store.writer.run(Job(lambda connection: _replace(connection, claim, batches), durable=True), inline=True)
+        await store.writer.run(Job(lambda connection: _replace(connection, claim, batches), durable=True))
         return path
     finally:
         await store.release(claim)

@@ -30,11 +30,11 @@ from lousho_cli.stores.forked import open_stores
 from lousho_cli.stores.lease import Terms, own
 from lousho_cli.stores.lookout import Lookout
 from lousho_cli.stores.machine import steady
-from lousho_cli.stores.row_scan import Kept
+from lousho_cli.stores.row_scan import Kept, Scan
 from lousho_cli.stores.sqlite import appending, claims, deleting, heads, logs, posts, snapshots
+from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.parts import Parts
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
-from lousho_cli.stores.sqlite.writer import Job
 from lousho_cli.stores.viewed import Prunable, Viewed
 from lousho_cli.stores.work import Looking, Work
 
@@ -90,32 +90,31 @@ class SqliteStore(Viewed, Prunable, Looking):
             return
         if not mine.is_followed_by(batches):
             raise self._not_next(mine, batches)
-        rows = appending.Append(mine, batches, durable=durable)
+        append = appending.Append(mine, batches, durable=durable)
         self._kept.pop(mine.log_id, None)
-        mine.head = batches[-1].seq
-        mine.bytes_since_snapshot += sum([len(line[3]) for line in rows.lines])
-        await self._write(Job(rows.alone, durable, rows.stands, mine.fail, single=len(batches) == 1, append=rows))
-        if durable:
-            mine.synced = max(mine.synced, batches[-1].seq)
+        mine.head = last = batches[-1].seq
+        for line in append.lines:
+            mine.bytes_since_snapshot += len(line[3])
+        await self.writer.run(append)
+        if durable and last > mine.synced:
+            mine.synced = last
 
     async def flush(self, claim: Claim) -> None:
         mine = own(claim, SqliteClaim)
         mine.require()
         head = mine.head
         if mine.synced >= head:
-            await self._write(Job(lambda connection: claims.require_owner(connection, mine)))
+            await self.writer.run(Job(lambda connection: claims.require_owner(connection, mine)))
             return
         # A commit syncs all that was committed before it, and says so to whoever reads.
-        await self._write(Job(lambda connection: claims.note_synced(connection, mine, head), durable=True, failed=mine.fail))
+        await self.writer.run(Job(lambda connection: claims.note_synced(connection, mine, head), durable=True, failed=mine.fail))
         mine.synced = max(mine.synced, head)
 
     async def read(self, log_id: str, after: int = 0) -> LogRead:
-        no = self._number(log_id)
-        if no is None:
-            return LogRead()
+        no, end = logs.standing(self.database, check_session_id(log_id))
         kept = self._kept.pop(log_id, None)
-        if kept is None or kept.after > after or not kept.ends_at(*logs.end_of(self.database, no)[:2]):
-            found = logs.scan(self.database, no, after)
+        if kept is None or kept.after > after or not kept.ends_at(end.head, end.epoch):
+            found = logs.scan_to(self.database, no, end, after)
         else:
             found = kept.found
         return found.behind(after)
@@ -126,8 +125,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         seen = self._inbox_seen.get(check_session_id(log_id), posts.newest(self.database, log_id))
         ends = time.monotonic() + timeout_ms / 1000
         while True:
-            no = self._number(log_id)
-            if (0 if no is None else logs.end_of(self.database, no)[0]) != after:
+            if logs.standing(self.database, log_id)[1].head != after:
                 return True
             if (newest := posts.newest(self.database, log_id)) > seen:
                 self._inbox_seen[log_id] = newest  # told once: who never looks into the inbox would else be woken for ever
@@ -141,20 +139,17 @@ class SqliteStore(Viewed, Prunable, Looking):
         mine = own(claim, SqliteClaim)
         data = encode_value(state)
         try:
-            if await self._write(Job(lambda connection: snapshots.save(connection, mine, state.seq, data))):
+            if await self.writer.run(Job(lambda connection: snapshots.save(connection, mine, state.seq, data))):
                 mine.measured(len(data))
         except StorageError:
             return  # a cache: the records are there without it
 
     async def load_snapshot(self, log_id: str) -> State | None:
-        no = self._number(log_id)
-        if no is None:
-            return None
-        end = logs.end_of(self.database, no)
+        no, end = logs.standing(self.database, check_session_id(log_id))
         kept = self._kept.get(log_id)
-        if kept is not None and kept.ends_at(*end[:2]):
+        if kept is not None and kept.ends_at(end.head, end.epoch):
             return kept.state
-        loaded = snapshots.load(self.database, no, end[0])
+        loaded = snapshots.load(self.database, no, end.head) if end.head else None
         return loaded[0] if loaded else None
 
     async def trim(self, claim: Claim, base: Batch) -> None:
@@ -168,7 +163,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         self._drop(mine.log_id)
         (line,) = logs.lines_of(mine.held.no, (base,))
         head = mine.head
-        await self._write(
+        await self.writer.run(
             Job(
                 lambda connection: appending.replace(connection, mine, line, head),
                 durable=True,
@@ -183,18 +178,18 @@ class SqliteStore(Viewed, Prunable, Looking):
         if self._number(log_id) is None:
             return False
         self._drop(log_id)
-        return await self._write(Job(lambda connection: deleting.delete(connection, self.database.path, log_id), durable=True))
+        return await self.writer.run(Job(lambda connection: deleting.delete(connection, self.database.path, log_id), durable=True))
 
     # Claims
 
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> SqliteClaim:
         mine = await self.take(log_id, host, ttl_ms, renew_ms)
         try:
-            kept = self._read_for_claim(mine.held.no)
+            kept = self._read_for_claim(mine.held.no) if mine.epoch > 1 else Kept(None, 0, Scan())  # nobody can have written yet
             require_writable(log_id, kept.found.batches, kept.found.holes)
         except BaseException as error:
             wake_at = AT_ONCE if isinstance(error, LogVersionError) else None
-            await self._release(mine, lambda connection: claims.refuse(connection, mine.held, wake_at))
+            await self._release(mine, Job(lambda connection: claims.refuse(connection, mine.held, wake_at)))
             raise
         mine.head = kept.found.head
         mine.synced = mine.head if kept.found.synced is None else kept.found.synced
@@ -206,7 +201,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
         check_session_id(log_id)
-        return await self._write(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
+        return await self.writer.run_with_others(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
 
     def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int, renew_ms: int | None) -> SqliteClaim:
         held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
@@ -216,10 +211,10 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     def _read_for_claim(self, no: int) -> Kept:
         """What has to be read before a log may be written: all of it, or what stands behind a good snapshot."""
-        head = logs.end_of(self.database, no).head
-        loaded = snapshots.load(self.database, no, head)
+        end = logs.end_of(self.database, no)
+        loaded = snapshots.load(self.database, no, end.head)
         after = loaded[0].seq if loaded else 0
-        return Kept(loaded[0] if loaded else None, after, logs.scan(self.database, no, after))
+        return Kept(loaded[0] if loaded else None, after, logs.scan_to(self.database, no, end, after))
 
     def _drop(self, log_id: str) -> None:
         """Lets go of what was kept: the log changes, or is no longer ours."""
@@ -227,16 +222,17 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
         mine = own(claim, SqliteClaim)
-        synced = mine.head if mine.failure is None else 0
-        await self._release(mine, lambda connection: claims.give_back(connection, mine.held, wake_at, synced))
+        head = mine.head if mine.failure is None else 0
+        durable = None if mine.synced < mine.head else False  # an owner that is named after a power cut is dead all the same
+        await self._release(mine, Job(lambda connection: claims.give_back(connection, mine.held, wake_at, head), durable, single=head > 0))
 
-    async def _release(self, mine: SqliteClaim, give_back: Callable[[sqlite3.Connection], None]) -> None:
+    async def _release(self, mine: SqliteClaim, give_back: Job[None]) -> None:
         if mine.released:
             return
         self._keeper.remove(mine)
         self._drop(mine.log_id)
         try:
-            await self._write(Job(give_back, durable=None))
+            await self.writer.run(give_back)
         finally:
             mine.released = True
 
@@ -244,7 +240,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         return claims.living_owner(self.database.path, self.database.query(claims.OWNER, (check_session_id(log_id),)))
 
     async def heartbeat(self, host_id: str, ttl_ms: int) -> None:
-        await self._write(Job(lambda connection: claims.beat(connection, host_id, ttl_ms)))
+        await self.writer.run(Job(lambda connection: claims.beat(connection, host_id, ttl_ms)))
 
     async def lives(self, host_id: str) -> bool:
         return claims.lives(self.database, host_id)
@@ -259,16 +255,13 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     async def save_head(self, claim: Claim, head: Head) -> None:
         mine = own(claim, SqliteClaim)
-        if head.seq != mine.head or not head.seq:
-            return
-        try:
-            await self._write(Job(lambda connection: heads.save(connection, mine, head)))
-        except StorageError:
-            return  # a cache: lists read the log without it
+        if head.seq == mine.head and head.seq:
+            # A cache: lists read the log without it.
+            self.writer.send(Job(lambda connection: heads.save(connection, mine.held, head), single=True))
 
     async def post(self, log_id: str, post: Post) -> None:
         check_session_id(log_id)
-        await self._write(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
+        await self.writer.run(Job(lambda connection: posts.put(connection, log_id, post), durable=True))
         posts.ring_owner(self.database, log_id)
 
     async def inbox(self, log_id: str) -> tuple[Post, ...]:
@@ -283,13 +276,13 @@ class SqliteStore(Viewed, Prunable, Looking):
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:
-            await self._write(Job(lambda connection: posts.discard(connection, log_id, post_ids)))
+            await self.writer.run(Job(lambda connection: posts.discard(connection, log_id, post_ids)))
 
     async def follow(self, log_id: str) -> None:
         if self._number(log_id) is None:
             return
         try:
-            await self._write(Job(lambda connection: posts.follow(connection, log_id)))
+            await self.writer.run(Job(lambda connection: posts.follow(connection, log_id)))
         except StorageError:
             return  # who may not write is not counted
 
@@ -304,11 +297,6 @@ class SqliteStore(Viewed, Prunable, Looking):
         """Says that the log is another's where what was given does not fit it: the caller may go by what that one wrote."""
         if not self.database.query(claims.OWNED, mine.held):
             raise mine.lose()
-
-    # The one writer
-
-    async def _write(self, job: Job[T]) -> T:
-        return await self.writer.run(job, inline=self._keeper.few and self.writer.quick)
 
     def _number(self, log_id: str) -> int | None:
         """The number of a log, None where the id was never seen."""

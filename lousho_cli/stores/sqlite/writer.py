@@ -1,6 +1,6 @@
 """Everything that is written goes through here: one transaction at a time, and what waits shares one.
 
-An operation runs right where it was asked for while nothing else waits and commits are quick: no thread
+An operation runs right where it was asked for while one session writes and commits are quick: no thread
 has to be woken for it. Else it waits for the writer's thread, which takes all that wait into one
 transaction and one sync, and wakes an event loop once for them all. Either way operations take place in the order
 in which they were asked for.
@@ -20,13 +20,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from random import random
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lousho_cli.errors import SDKError, StorageError
-from lousho_cli.stores.delivering import deliver
+from lousho_cli.errors import SDKError
+from lousho_cli.stores.delivering import deliver, finish
 from lousho_cli.stores.sqlite.appending import Append, append_all
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.errors import BUSY, code_of, storage_error
+from lousho_cli.stores.sqlite.job import Asked
 from lousho_cli.stores.sqlite.opening import BUSY_S, size_log
 
 if TYPE_CHECKING:
@@ -34,61 +35,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Operation = Callable[[sqlite3.Connection], T]
-"""Reads and writes within a transaction. One that raises one of our errors must have written nothing."""
-
 INLINE_BELOW_S = 0.001
 _CROWD = 8
 """So many operations in one commit come from a crowd; it has left once one comes alone."""
 _PATIENCE_S = (0.0005, 0.01)
 
 
-class Job(Generic[T]):
-    """One operation on its way.
-
-    durable: whether it must be synced; None: only if something that was written before it was not.
-    single: it is one statement where it is carried out, and so a transaction of its own where it is alone.
-    settled: says whether its outcome stands in the database, where a commit did not tell.
-    failed: is told of what went wrong, before whoever waits for it.
-    append: it is one, and can be carried out with others.
-    """
-
-    __slots__ = ("append", "durable", "error", "failed", "future", "operation", "result", "settled", "single")
-
-    def __init__(
-        self,
-        operation: Operation[T],
-        durable: bool | None = False,
-        settled: Callable[[sqlite3.Connection], bool] | None = None,
-        failed: Callable[[SDKError], None] | None = None,
-        *,
-        single: bool = False,
-        append: Append | None = None,
-    ) -> None:
-        self.operation, self.durable, self.settled, self.failed, self.single = operation, durable, settled, failed, single
-        self.append = append
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self.future: asyncio.Future[T] | None = None
-
-    def outcome(self) -> T:
-        if self.error is not None:
-            raise self.error
-        return cast("T", self.result)
-
-    def fail(self, error: BaseException) -> None:
-        self.error = error
-        if self.failed is not None:
-            self.failed(error if isinstance(error, SDKError) else StorageError(f"writing was interrupted: {error!r}"))
-
-
 class Writer:
-    """The one writer of a store object."""
+    """The one writer of a store object.
+
+    is_alone: whether no more than one session writes, which may hold its own event loop up for the time of a quick commit.
+    sync_failed: is told when what was written before may not be on the disk.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._turn = threading.Lock()
-        self._waiting: deque[Job[Any]] = deque()
+        self._waiting: deque[Asked[Any]] = deque()
         self._signal: SimpleQueue[None] = SimpleQueue()
         self._awake = False
         self._waking: asyncio.AbstractEventLoop | None = None
@@ -98,58 +61,89 @@ class Writer:
         self._stopped = False
         self.unsynced = False
         self.average = 0.0
+        self.is_alone: Callable[[], bool] = lambda: True
         self.sync_failed: Callable[[SDKError], None] = lambda error: None
 
-    @property
-    def quick(self) -> bool:
-        """Whether commits take so little time that an event loop can wait for them itself."""
-        return self.average < INLINE_BELOW_S
-
-    async def run(self, job: Job[T], *, inline: bool) -> T:
+    async def run(self, job: Asked[T]) -> T:
         """Carries an operation out.
-
-        Args:
-            inline: right here, if nothing else is under way and nobody else holds the database.
 
         Raises:
             SDKError: what the operation raised, or a StorageError where it could not be written.
         """
-        if inline and self._try_now(job):
+        if not self._waiting and self._may_hold_up() and self._try_now(job):
             return job.outcome()
-        if self._stopped:
-            return self.run_now(job)  # its thread takes up nothing more
+        waited = self._queued(job)
+        return job.outcome() if waited is None else await waited
+
+    async def run_with_others(self, job: Asked[T]) -> T:
+        """``run``, but behind whatever else is ready now, which may ask for something too."""
+        waited = self._queued(job)
+        return job.outcome() if waited is None else await waited
+
+    def send(self, job: Asked[Any]) -> None:
+        """``run``, without waiting for the outcome: what is asked for next stands behind it."""
+        if self._waiting or not self._may_hold_up() or not self._try_now(job):
+            self._queued(job)
+
+    def _may_hold_up(self) -> bool:
+        """Whether an event loop can wait for a commit itself."""
+        return self.average < INLINE_BELOW_S and self.is_alone()
+
+    def _queued(self, job: Asked[T]) -> asyncio.Future[T] | None:
+        """What tells when a job that others may join is done; None where that is so now."""
         import asyncio
 
         try:
-            loop = asyncio.get_running_loop()
+            loop = None if self._stopped else asyncio.get_running_loop()
         except RuntimeError:
-            return self.run_now(job)  # driven without an event loop, there is nobody to hold up
-        job.future = loop.create_future()
+            loop = None
+        if loop is None:  # there is nobody to hold up, or its thread takes up nothing more
+            self._perform_behind(job)
+            return None
+        job.future = future = loop.create_future()
         self._waiting.append(job)
         if self._waking is not loop:
             loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
             self._waking = loop
-        return await job.future
+        return future
 
     def _wake(self) -> None:
-        """Wakes the thread where something waits that it does not know of."""
+        """Sees to what waits: has the thread do it, unless it is one thing that is done in less time."""
         self._waking = None
-        if self._waiting and not self._awake:
+        if self._waiting and not self._awake and not self._only_one_done():
             self._awake = True
             self._start()
             self._signal.put(None)
 
-    def run_now(self, job: Job[T]) -> T:
-        """Carries an operation out on this thread, behind whatever is under way. Raises like ``run``."""
+    def _only_one_done(self) -> bool:
+        if len(self._waiting) > 1 or not self._may_hold_up() or not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if len(self._waiting) != 1:
+                return False
+            job = self._waiting.popleft()
+            if not self._perform([job], patient=False):
+                self._waiting.appendleft(job)
+                return False
+        finally:
+            self._turn.release()
+        finish([job])
+        return True
+
+    def _perform_behind(self, job: Asked[Any]) -> None:
         with self._turn:
             self._perform([job])
+
+    def run_now(self, job: Asked[T]) -> T:
+        """Carries an operation out on this thread, behind whatever is under way. Raises like ``run``."""
+        self._perform_behind(job)
         return job.outcome()
 
-    def try_now(self, job: Job[Any]) -> bool:
+    def try_now(self, job: Asked[Any]) -> bool:
         """Carries an operation out on this thread if nothing else is under way; False when it was not done."""
         return self._try_now(job) and job.error is None
 
-    def _try_now(self, job: Job[Any]) -> bool:
+    def _try_now(self, job: Asked[Any]) -> bool:
         if not self._turn.acquire(blocking=False):
             return False
         try:
@@ -191,7 +185,7 @@ class Writer:
 
     # Transactions
 
-    def _perform(self, jobs: Sequence[Job[Any]], *, patient: bool = True) -> bool:
+    def _perform(self, jobs: Sequence[Asked[Any]], *, patient: bool = True) -> bool:
         """Carries jobs out and notes their outcomes; False where the database is held by others and we do not wait."""
         try:
             return self._commit(jobs, patient=patient)
@@ -206,7 +200,7 @@ class Writer:
                 raise
         return True
 
-    def _commit(self, jobs: Sequence[Job[Any]], *, patient: bool) -> bool:
+    def _commit(self, jobs: Sequence[Asked[Any]], *, patient: bool) -> bool:
         connection = self._database.writer()
         durable = self._must_sync(jobs)
         level = "FULL" if durable else "NORMAL"
@@ -230,14 +224,14 @@ class Writer:
                 self.average += (time.perf_counter() - begun - self.average) * 0.1
         return True
 
-    def _must_sync(self, jobs: Sequence[Job[Any]]) -> bool:
+    def _must_sync(self, jobs: Sequence[Asked[Any]]) -> bool:
         if len(jobs) == 1:
             asked = jobs[0].durable
             return self.unsynced if asked is None else asked
         asked_for = {job.durable for job in jobs}
         return True in asked_for or (None in asked_for and (self.unsynced or False in asked_for))
 
-    def _patiently(self, connection: sqlite3.Connection, alone: Job[Any] | None, *, patient: bool) -> bool:
+    def _patiently(self, connection: sqlite3.Connection, alone: Asked[Any] | None, *, patient: bool) -> bool:
         """Begins a transaction that may write, or carries out a job that is one, once no other process has one."""
         ends = 0.0
         while True:
@@ -259,7 +253,7 @@ class Writer:
             else:
                 return True
 
-    def _after_failure(self, jobs: Sequence[Job[Any]], error: sqlite3.Error) -> None:
+    def _after_failure(self, jobs: Sequence[Asked[Any]], error: sqlite3.Error) -> None:
         """Settles jobs whose transaction failed, by what stands in the database now; those that are not there get their own."""
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_FSYNC:
             # The system tells of a failed sync once: what was written before without one is no longer known to be there.
@@ -274,21 +268,19 @@ class Writer:
             if not self._is_settled(job):
                 self._perform([job])  # one that can not be written must not take the others with it
 
-    def _is_settled(self, job: Job[Any]) -> bool:
-        if job.settled is None:
-            return False
+    def _is_settled(self, job: Asked[Any]) -> bool:
         try:
-            return job.settled(self._database.writer())
+            return job.stands(self._database.writer())
         except (sqlite3.Error, SDKError):
             return False
 
 
-def _rest(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> float:
+def _rest(connection: sqlite3.Connection, jobs: Sequence[Asked[Any]]) -> float:
     """What follows the beginning of a transaction; gives when its commit began."""
     try:
-        for appends, some in groupby(jobs, _is_append):
-            if appends:
-                _append(list(some), connection)
+        for kind, some in groupby(jobs, type):
+            if kind is Append:
+                _append(cast("list[Append]", list(some)), connection)
             else:
                 for job in some:
                     _carry_out(job, connection)
@@ -301,21 +293,17 @@ def _rest(connection: sqlite3.Connection, jobs: Sequence[Job[Any]]) -> float:
     return begun
 
 
-def _is_append(job: Job[Any]) -> bool:
-    return job.append is not None
-
-
-def _append(jobs: Sequence[Job[Any]], connection: sqlite3.Connection) -> None:
+def _append(appends: Sequence[Append], connection: sqlite3.Connection) -> None:
     """Appends together; those that could not go in so are asked alone, and say why."""
-    if len(jobs) > 1 and append_all(connection, [job.append for job in jobs if job.append is not None]):
+    if len(appends) > 1 and append_all(connection, appends):
         return
-    for job in jobs:
-        if len(jobs) == 1 or not (job.append is not None and job.append.stands(connection)):
-            _carry_out(job, connection)
+    for append in appends:
+        if len(appends) == 1 or not append.stands(connection):
+            _carry_out(append, connection)
 
 
-def _carry_out(job: Job[Any], connection: sqlite3.Connection) -> None:
+def _carry_out(job: Asked[Any], connection: sqlite3.Connection) -> None:
     try:
-        job.result = job.operation(connection)
+        job.result = job.carry_out(connection)
     except SDKError as error:
         job.fail(error)

@@ -102,7 +102,7 @@ async def test_an_owner_of_another_boot_is_dead(store: SqliteStore, place: Path)
 
 
 def presence_job(sql: str) -> Any:
-    from lousho_cli.stores.sqlite.writer import Job
+    from lousho_cli.stores.sqlite.job import Job
 
     return Job(lambda connection: connection.execute(sql))
 

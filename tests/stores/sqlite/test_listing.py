@@ -35,6 +35,7 @@ async def fill(store: SqliteStore, batch: MakeBatch, names: list[str], *, size: 
 
 async def test_a_list_reads_no_batch_of_a_session_at_rest(store: SqliteStore, batch: MakeBatch) -> None:
     await fill(store, batch, ["one", "two", "Three"])
+    await store.head("one")
     reader = store.database._reader
     assert reader is not None
     asked: list[str] = []
@@ -55,7 +56,7 @@ async def test_a_head_that_is_damaged_or_ahead_is_made_anew(store: SqliteStore, 
     right = await store.head("trip")
     assert right is not None
     from lousho_cli.stores.sqlite import heads
-    from lousho_cli.stores.sqlite.writer import Job
+    from lousho_cli.stores.sqlite.job import Job
 
     for wrong in (msgspec.structs.replace(right, seq=9, agent="nobody"), msgspec.structs.replace(right, seq=1, agent="agent of trip")):
         store.writer.run_now(Job(lambda connection, wrong=wrong: heads.put(connection, 1, wrong)))  # type: ignore[misc]
@@ -102,7 +103,7 @@ async def test_list_loads_no_more_over_a_database_than_over_files(
 
 async def test_ten_thousand_sessions_are_listed_from_one_table(store: SqliteStore, batch: MakeBatch) -> None:
     await fill(store, batch, ["first"])
-    from lousho_cli.stores.sqlite.writer import Job
+    from lousho_cli.stores.sqlite.job import Job
 
     copies = """WITH RECURSIVE numbers(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
         INSERT INTO logs (no, id, epoch, head_crc, head) SELECT n, 's' || n, 1, head_crc, head FROM numbers, logs WHERE no = 1"""

@@ -15,6 +15,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import InputRejectedError, OwnershipLostError, StorageError
 from lousho_cli.stores.sqlite import appending, logs, opening, writer
+from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.store import SqliteStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -108,7 +109,7 @@ async def test_what_is_not_durable_is_committed_without_a_sync_and_the_next_sync
 async def test_a_refusal_takes_nobody_with_it(store: SqliteStore, batch: MakeBatch) -> None:
     one, two = await store.claim("one", "here"), await store.claim("two", "here")
     await store.post("one", Post("p", "abort", "now", body="this"))
-    store.writer.run_now(writer.Job(lambda connection: connection.execute("UPDATE logs SET epoch = 9 WHERE id = 'one'")))
+    store.writer.run_now(Job(lambda connection: connection.execute("UPDATE logs SET epoch = 9 WHERE id = 'one'")))
     outcomes = await asyncio.gather(
         store.append(one, [batch(1)]),
         store.append(two, [batch(1)]),
@@ -142,11 +143,11 @@ async def test_among_what_is_appended_at_once_only_what_fits_goes_in_and_that_wh
     for claim in logs_of.values():
         await store.append(claim, [batch(1)])
     take_over = "UPDATE logs SET epoch = 9 WHERE id = 'deposed'"
-    store.writer.run_now(writer.Job(lambda connection: connection.execute(take_over)))
+    store.writer.run_now(Job(lambda connection: connection.execute(take_over)))
     extra = logs.lines_of(logs_of["behind"].held.no, [batch(2, 1, r.Note("n", "from elsewhere"))])
-    store.writer.run_now(writer.Job(lambda connection: logs.insert(connection, extra)))
+    store.writer.run_now(Job(lambda connection: logs.insert(connection, extra)))
     no = logs_of["ahead"].held.no
-    store.writer.run_now(writer.Job(lambda connection: logs.clear(connection, no)))
+    store.writer.run_now(Job(lambda connection: logs.clear(connection, no)))
     waiting = [asyncio.ensure_future(store.append(claim, [batch(2), batch(3)])) for claim in logs_of.values()]
     await asyncio.sleep(0)
     logs_of["dead"].fail(StorageError("it failed meanwhile"))
@@ -275,12 +276,12 @@ async def test_a_log_that_another_hand_changed_is_not_written_behind(store: Sqli
     claim = await store.claim("trip", "here")
     await store.append(claim, [batch(1)])
     extra = logs.lines_of(claim.held.no, [batch(2, 1, r.Note("n", "from elsewhere"))])
-    store.writer.run_now(writer.Job(lambda connection: logs.insert(connection, extra)))
+    store.writer.run_now(Job(lambda connection: logs.insert(connection, extra)))
     with pytest.raises(StorageError, match="its owner did not write"):
         await store.append(claim, [batch(2)])
     other = await store.claim("other", "here")
     await store.append(other, [batch(1), batch(2)])
-    store.writer.run_now(writer.Job(lambda connection: logs.clear(connection, other.held.no)))
+    store.writer.run_now(Job(lambda connection: logs.clear(connection, other.held.no)))
     with pytest.raises(StorageError, match="does not end at 2"):
         await store.append(other, [batch(3)])
 
