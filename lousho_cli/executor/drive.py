@@ -99,7 +99,6 @@ class Driver:
             await self._drive(await enter(self._watch, self.log, happened, self.signal))
         finally:
             self._alarm.cancel()
-            self._flush.cancel()
             self._consults.drop()
             await self._calls.abandon()
             await self._farewell.done()

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 class Done(Protocol):
     """What was asked for and is done: with an error, or what came of it. ``future`` is who waits, None for nobody."""
 
-    future: asyncio.Future[Any] | None
-    error: BaseException | None
+    @property
+    def future(self) -> asyncio.Future[Any] | None: ...
+
+    @property
+    def error(self) -> BaseException | None: ...
 
     @property
     def result(self) -> Any: ...

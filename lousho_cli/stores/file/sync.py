@@ -82,7 +82,7 @@ class Sync:
         try:
             if work is not None:
                 work()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
             self.error = error
         self.over = True
         self._told.add(self)
