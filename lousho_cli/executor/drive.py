@@ -103,7 +103,6 @@ class Driver:
         finally:
             forget()
             self._alarm.cancel()
-            self._flush.cancel()
             self._consults.drop()
             await self._calls.abandon()
             await self._farewell.done()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import ClassVar
 
 from lousho_cli.core.retry import RetryDecision, RetryPolicy, wait_before
 from lousho_cli.core.transcript import check, mend
@@ -30,41 +31,57 @@ FLUSH_AFTER_S = 0.005
 log_to = logging.getLogger("lousho")
 
 
-class FlushBehind:
-    """Makes a log durable behind a model call that runs long enough. One timer serves many short calls: most need none of their own."""
+class LongCalls:
+    """The model calls of one event loop behind which something is to be made durable if they take long. One timer serves them all."""
 
-    def __init__(self, log: DrivenLog) -> None:
-        self._log = log
-        self._due: float | None = None
+    _newest: ClassVar[LongCalls | None] = None
+
+    @classmethod
+    def here(cls) -> LongCalls:
+        """Those of the loop that runs; two loops that take turns have several, which does no harm."""
+        loop = asyncio.get_running_loop()
+        if cls._newest is None or cls._newest._loop is not loop:
+            cls._newest = cls(loop)
+        return cls._newest
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._due: dict[FlushBehind, float] = {}  # each as much later than it was put here: the first is always due first
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self) -> None:
-        """A model call begins, in front of which something is not durable yet."""
-        loop = asyncio.get_running_loop()
-        self._due = loop.time() + FLUSH_AFTER_S
+    def add(self, call: FlushBehind) -> None:
+        self._due[call] = due = self._loop.time() + FLUSH_AFTER_S
         if self._timer is None:
-            self._timer = loop.call_at(self._due, self._look)
+            self._timer = self._loop.call_at(due, self._look)
 
-    def end(self) -> None:
-        """The call is over."""
-        self._due = None
+    def remove(self, call: FlushBehind) -> None:
+        self._due.pop(call, None)
 
     def _look(self) -> None:
         self._timer = None
-        if self._due is None:
-            return
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._due:
-            self._timer = loop.call_at(self._due, self._look)  # it was armed for an earlier call
-        else:
-            self._log.flush_soon()
+        now = self._loop.time()
+        for call, due in list(self._due.items()):
+            if due > now:
+                self._timer = self._loop.call_at(due, self._look)
+                return
+            del self._due[call]
+            call.flush()
 
-    def cancel(self) -> None:
-        """No call follows."""
-        self._due = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+
+class FlushBehind:
+    """Makes a log durable behind a model call that runs long enough."""
+
+    def __init__(self, log: DrivenLog) -> None:
+        self.flush = log.flush_soon
+        self._calls = LongCalls.here()
+
+    def begin(self) -> None:
+        """A model call begins, in front of which something is not durable yet."""
+        self._calls.add(self)
+
+    def end(self) -> None:
+        """The call is over."""
+        self._calls.remove(self)
 
 
 class ModelCalls:

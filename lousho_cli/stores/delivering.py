@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
 class Done(Protocol):
     """What was asked for and is done: with an error, or what came of it. ``future`` is who waits, None for nobody."""
 
-    future: asyncio.Future[Any] | None
-    error: BaseException | None
+    @property
+    def future(self) -> asyncio.Future[Any] | None: ...
+
+    @property
+    def error(self) -> BaseException | None: ...
 
     @property
     def result(self) -> Any: ...
@@ -31,7 +35,31 @@ def deliver(jobs: Sequence[Done]) -> None:
             loop.call_soon_threadsafe(finish, theirs)
 
 
-def finish(jobs: Sequence[Done]) -> None:
+class Deliveries:
+    """Tells one event loop, from any thread, of what ends one by one: once for all that ended before it came to listen."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._ended: deque[Done] = deque()
+        self._told = False
+
+    def add(self, job: Done) -> None:
+        self._ended.append(job)
+        if not self._told:
+            self._told = True
+            with contextlib.suppress(RuntimeError):  # it was closed meanwhile: nobody waits
+                self.loop.call_soon_threadsafe(self._finish)
+
+    def _finish(self) -> None:
+        self._told = False  # what comes from here on tells it again
+        finish(self._taken())
+
+    def _taken(self) -> Iterable[Done]:
+        while self._ended:
+            yield self._ended.popleft()
+
+
+def finish(jobs: Iterable[Done]) -> None:
     """Tells each of those who wait, on the thread of their event loop."""
     for job in jobs:
         if job.future is None or job.future.done():

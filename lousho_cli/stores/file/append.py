@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -33,7 +34,8 @@ def write(claim: FileClaim, batches: Sequence[Batch]) -> None:
             claim.require()
         data = _lines(claim, batches)
         written = os.write(claim.log_file, data)
-        end = os.lseek(claim.log_file, 0, os.SEEK_CUR)
+        # Added up, it may fall short where an owner that was replaced wrote late: who reads on from there passes over that.
+        end = claim.place.offset + written if claim.begun else os.lseek(claim.log_file, 0, os.SEEK_CUR)
     except OSError as error:
         raise claim.fail(path, error) from error
     if written != len(data):
@@ -70,7 +72,7 @@ def require_next(claim: FileClaim, batches: Sequence[Batch]) -> None:
 
 
 async def make_durable(claim: FileClaim, claims: int) -> None:
-    """Syncs what this claim wrote, here or on the pool.
+    """Syncs what this claim wrote, here or on a thread.
 
     Raises:
         StorageError: the sync failed. Nobody knows what is on the disk then, so the claim is of no more use.
@@ -81,14 +83,12 @@ async def make_durable(claim: FileClaim, claims: int) -> None:
     import asyncio
 
     try:
-        asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
     except RuntimeError:
         sync_now(claim)  # driven without an event loop, there is nobody to hold up
         return
-    running = sync.on_pool(lambda: sync_now(claim))
-    claim.syncing.add(running)
-    running.add_done_callback(claim.syncing.discard)
-    await asyncio.wrap_future(running)
+    claim.syncing = sync.syncs().begin(partial(sync_now, claim), loop)
+    await claim.syncing.future
 
 
 def sync_now(claim: FileClaim) -> None:
@@ -117,11 +117,9 @@ def sync_now(claim: FileClaim) -> None:
 
 
 def settle(claim: FileClaim) -> None:
-    """Waits for the syncs that still run."""
-    if claim.syncing:
-        from concurrent.futures import wait
-
-        wait(tuple(claim.syncing))
+    """Waits for the syncs that still run: the newest finds done what was asked for before it, or leaves nothing to do."""
+    if claim.syncing is not None:
+        sync.syncs().wait(claim.syncing)
 
 
 def close_log(claim: FileClaim) -> None:

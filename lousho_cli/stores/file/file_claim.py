@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
 
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.file.layout import storage_error
 from lousho_cli.stores.file.owner_files import OwnerRecord, path_of
 from lousho_cli.stores.file.scan import Position
+from lousho_cli.stores.file.sync import Sync
 from lousho_cli.stores.lease import Lease, Terms
 from lousho_cli.stores.machine import steady
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 
 class FileClaim(Lease):
     """One owner file, locked, and the open log behind it.
 
     place: behind the last line written or read; ``before`` the one before the newest write.
-    syncing: the syncs that run on other threads; ``sync_turn`` lets one run at a time.
+    syncing: the newest sync that was left to another thread; ``sync_turn`` lets one run at a time.
     wake_at: the wake that the owner before left, until this one gives the log back.
     """
 
@@ -38,7 +35,7 @@ class FileClaim(Lease):
         self.place = Position()
         self.before = Position()
         self.begun = False
-        self.syncing: set[Future[None]] = set()
+        self.syncing: Sync | None = None
         self.sync_turn = threading.Lock()
 
     @property

@@ -15,6 +15,7 @@ import errno
 import os
 import re
 import stat
+from functools import lru_cache
 from pathlib import Path
 
 from lousho_cli.core.session_ids import check_session_id, escaped
@@ -31,6 +32,11 @@ def name_of(session_id: str) -> str:
 
     ``Trip`` is ``^trip``. Where that gets too long, the capitals are a bit mask behind ``^^``.
     """
+    return _name_of(session_id if isinstance(session_id, str) else check_session_id(session_id))
+
+
+@lru_cache(maxsize=1024)  # the inboxes of those who wait are looked into fifty times a second
+def _name_of(session_id: str) -> str:
     name = escaped(check_session_id(session_id))
     if len(name) <= _MAX_PLAIN:
         return name

@@ -63,10 +63,11 @@ class FileStore(Viewed, Looking):
         mine.require()
         if not batches:
             return
-        if not mine.begun and batches[0].seq != mine.head + 1:
-            self._catch_up(mine)
+        if not mine.begun:
+            if batches[0].seq != mine.head + 1:
+                self._catch_up(mine)
+            self._drop(mine.log_id)
         append.require_next(mine, batches)
-        self._drop(mine.log_id)
         append.write(mine, batches)
         if durable:
             await append.make_durable(mine, len(keeper()))

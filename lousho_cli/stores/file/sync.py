@@ -1,8 +1,8 @@
 """How bytes become durable, and on which thread.
 
 A sync on the event loop is the fastest there is for one session on a fast disk: no thread to
-wake. With several sessions, or a slow disk, it would hold the others up, so it goes to a small
-pool; the file system joins syncs that run at once.
+wake. With several sessions, or a slow disk, it would hold the others up, so it goes to a few
+threads that take what waits from one queue; the file system joins syncs that run at once.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+import threading
 import time
+from _queue import SimpleQueue
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lousho_cli.stores.delivering import Deliveries
+
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    import asyncio
 
 INLINE_BELOW_S = 0.001
-POOL_THREADS = 4
+THREADS = 4
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None) if sys.platform == "darwin" else None
 
@@ -59,16 +64,91 @@ def is_quick(claims: int) -> bool:
     return claims <= 1 and average.value < INLINE_BELOW_S
 
 
+class Sync:
+    """One sync on its way through the threads. ``over``: nothing of it happens any more."""
+
+    __slots__ = ("_told", "_work", "error", "future", "over")
+    result = None
+
+    def __init__(self, work: Callable[[], None], told: Deliveries) -> None:
+        self._work: Callable[[], None] | None = work
+        self._told = told
+        self.future: asyncio.Future[None] = told.loop.create_future()
+        self.error: BaseException | None = None
+        self.over = False
+
+    def carry_out(self) -> None:
+        work, self._work = self._work, None  # whoever keeps this keeps nothing else alive by it
+        try:
+            if work is not None:
+                work()
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+            self.error = error
+        self.over = True
+        self._told.add(self)
+
+
+class Syncs:
+    """The threads of this process that sync. Each takes what waits, one after the other, until nothing does."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Sync] = deque()
+        self._signal: SimpleQueue[None] = SimpleQueue()
+        self._threads = 0
+        self._waking: asyncio.AbstractEventLoop | None = None
+        self._told: Deliveries | None = None
+        self._ended = threading.Condition()
+        self._watched = 0
+
+    def begin(self, work: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Sync:
+        """Has ``work`` done by one of the threads; its future, which is of ``loop``, tells what came of it."""
+        if self._threads < THREADS:
+            threading.Thread(target=self._serve, name=f"lousho-sync-{self._threads}", daemon=True).start()
+            self._threads += 1
+        if self._told is None or self._told.loop is not loop:
+            self._told = Deliveries(loop)
+        begun = Sync(work, self._told)
+        self._waiting.append(begun)
+        if self._waking is not loop:
+            loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
+            self._waking = loop
+        return begun
+
+    def _wake(self) -> None:
+        """Wakes as many threads as there is work for. One that is awake hears it when it has nothing else to take."""
+        self._waking = None
+        for _ in range(min(len(self._waiting), THREADS) - self._signal.qsize()):
+            self._signal.put(None)
+
+    def _serve(self) -> None:
+        waiting = self._waiting
+        while True:
+            self._signal.get()
+            while waiting:
+                try:
+                    sync = waiting.popleft()
+                except IndexError:
+                    break  # another thread took the last one
+                sync.carry_out()
+                if self._watched:
+                    with self._ended:
+                        self._ended.notify_all()
+
+    def wait(self, sync: Sync) -> None:
+        """Holds this thread up until a sync is over."""
+        self._wake()  # the event loop that was to do it may have ended
+        with self._ended:
+            self._watched += 1
+            try:
+                self._ended.wait_for(lambda: sync.over)
+            finally:
+                self._watched -= 1
+
+
 @cache
-def _pool() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="lousho-sync")
-
-
-os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked child has the pool's object and none of its threads
+def syncs() -> Syncs:
+    """The one of this process."""
+    return Syncs()
 
 
-def on_pool(work: Callable[[], None]) -> Future[None]:
-    """Runs ``work`` on the pool."""
-    return _pool().submit(work)
+os.register_at_fork(after_in_child=syncs.cache_clear)  # a forked child has the object and none of its threads

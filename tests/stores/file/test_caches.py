@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lousho_cli.domain import records as r
+from lousho_cli.domain.codec import encode_line
+from lousho_cli.domain.heads import Head
 from lousho_cli.domain.messages import user
 from lousho_cli.domain.state import State
 from lousho_cli.stores.file import reading
@@ -107,3 +109,28 @@ async def test_a_late_line_of_a_replaced_owner_is_never_counted_twice(store: Fil
     found = await reader.read("trip", 3)
     assert (found.head, [(one.seq, one.epoch) for one in found.batches]) == (4, [(4, 2)])
     assert [(one.seq, one.epoch) for one in (await reader.read("trip")).batches] == [(1, 1), (2, 1), (3, 2), (4, 2)]
+
+
+async def test_caches_hold_when_a_replaced_owner_writes_between_the_lines_of_the_next(
+    store: FileStore, place: Path, batch: MakeBatch
+) -> None:
+    claim = await store.claim("trip", "here")
+    for seq in (1, 2, 3):
+        await store.append(claim, [batch(seq)])
+    with open(place / "sessions/trip/log.jsonl", "ab") as late:
+        late.write(encode_line(batch(3, 0, r.Note("n", "late " * 50))))
+    for seq in (4, 5):
+        await store.append(claim, [batch(seq)], durable=False)
+    state = State(seq=5, epoch=1, messages=(user("hi"),))
+    await store.save_head(claim, Head(seq=5, step=7))
+    await store.save_snapshot(claim, state)
+    fresh = FileStore(place)
+    assert ((await fresh.head("trip")) or Head()).step == 7
+    assert await fresh.load_snapshot("trip") == state
+    await store.append(claim, [batch(6)], durable=False)
+    await store.save_snapshot(claim, state)  # of the line before the newest
+    await store.release(claim)
+    again = FileStore(place)
+    assert ((await again.head("trip")) or Head()).step == 7
+    assert await again.load_snapshot("trip") == state
+    assert [one.seq for one in (await again.read("trip", 5)).batches] == [6]
