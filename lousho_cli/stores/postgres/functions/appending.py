@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lousho_cli.stores.postgres.functions.language import WRITES
+from lousho_cli.stores.postgres.functions.language import NOT_AWAITED, WRITES
 
-_NOT_AWAITED = "IF NOT durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;"
+_AS_ASKED = f"IF NOT durable THEN {NOT_AWAITED} END IF;"
 
 # Moves the end of a log that is as its owner knows it, and adds the line; says whether it was.
 APPEND_ONE = f"""CREATE FUNCTION {{s}}.append_one(log bigint, by text, under bigint, behind bigint, line text, durable boolean)
@@ -14,7 +14,7 @@ APPEND_ONE = f"""CREATE FUNCTION {{s}}.append_one(log bigint, by text, under big
             WHERE no = log AND owner = by AND epoch = under AND head = behind;
         IF NOT FOUND THEN RETURN false; END IF;
         INSERT INTO {{s}}.records VALUES (log, behind + 1, under, line);
-        {_NOT_AWAITED}
+        {_AS_ASKED}
         RETURN true;
     END $$"""
 
@@ -38,5 +38,5 @@ APPEND_SOME = f"""CREATE FUNCTION {{s}}.append_some(numbers bigint[], holders te
             END IF;
             line := line + counts[i];
         END LOOP;
-        {_NOT_AWAITED}
+        {_AS_ASKED}
     END $$"""

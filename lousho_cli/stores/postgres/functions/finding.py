@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lousho_cli.stores.postgres.functions.language import BY_INDEX, WRITES
+from lousho_cli.stores.postgres.functions.language import BY_INDEX, NOT_AWAITED, WRITES
 from lousho_cli.stores.postgres.hand import NOW_MS
 
 AT_ONCE = 500
@@ -15,7 +15,7 @@ FREE = "l.owner IS NULL AND l.due_ms IS NOT NULL AND NOT l.waits"
 # where its row is locked, so what it must be is said there again. More are looked at than are wanted, as those who ask in the same moment
 # pass over each other's. A time that is over for the server or for whoever asks is over. The first row says how far it went: the last lane
 # in ``beside`` and how many there were in ``log``.
-# That something was offered need not outlive a crash: who asks behind it offers it again.
+# Not awaited: what was offered before a crash is offered again.
 FIND_WORK = f"""CREATE FUNCTION {{s}}.find_work(behind text, most_lanes bigint, wider bigint, most bigint, due bigint, offer bigint,
         without text[], strange text[]) RETURNS TABLE (name text, log bigint, was_due bigint, beside text, posted boolean, wake text,
         begins bigint, ends bigint, sum bigint, said text) {WRITES} {BY_INDEX} AS $$
@@ -70,7 +70,7 @@ FIND_WORK = f"""CREATE FUNCTION {{s}}.find_work(behind text, most_lanes bigint, 
                 RETURN NEXT;
             END LOOP;
         END LOOP;
-        PERFORM set_config('synchronous_commit', 'off', true);
+        {NOT_AWAITED}
     END $$"""
 
 # Frees what dead owners hold: those whose time is over, and those in ``gone``. The row of an owner is locked meanwhile, as for who takes
@@ -82,19 +82,16 @@ FREE_DEAD = f"""CREATE FUNCTION {{s}}.free_dead(gone text[], due bigint) RETURNS
         log bigint;
         now bigint := {NOW_MS};
     BEGIN
-        ends := 0;
-        FOR one IN SELECT o.token, o.renewed_ms FROM {{s}}.owners o LOOP
-            ends := ends + (one.renewed_ms > now - 600000)::int;
-            IF one.token = ANY(gone) THEN one.renewed_ms := 0; END IF;
-            CONTINUE WHEN NOT EXISTS (SELECT 1 FROM {{s}}.logs l WHERE l.owner = one.token AND l.ttl_ms <= now - one.renewed_ms);
-            SELECT o.renewed_ms INTO one.renewed_ms FROM {{s}}.owners o WHERE o.token = one.token FOR UPDATE SKIP LOCKED;
-            CONTINUE WHEN NOT FOUND;
-            IF one.token = ANY(gone) THEN one.renewed_ms := 0; END IF;
-            FOR log IN SELECT l.no FROM {{s}}.logs l WHERE l.owner = one.token AND l.ttl_ms <= now - one.renewed_ms
+        FOR one IN SELECT o.token, now - CASE WHEN o.token = ANY(gone) THEN 0 ELSE o.renewed_ms END AS silent FROM {{s}}.owners o
+                WHERE EXISTS (SELECT 1 FROM {{s}}.logs l WHERE l.owner = o.token
+                    AND l.ttl_ms <= now - CASE WHEN o.token = ANY(gone) THEN 0 ELSE o.renewed_ms END OFFSET 0)
+                FOR NO KEY UPDATE SKIP LOCKED LOOP
+            FOR log IN SELECT l.no FROM {{s}}.logs l WHERE l.owner = one.token AND l.ttl_ms <= one.silent
                     LIMIT {AT_ONCE} FOR UPDATE SKIP LOCKED LOOP
                 UPDATE {{s}}.logs l SET owner = NULL, grip = NULL, host = NULL, since = NULL, ttl_ms = NULL WHERE l.no = log;
             END LOOP;
         END LOOP;
+        SELECT count(*) INTO ends FROM {{s}}.owners o WHERE o.renewed_ms > now - 600000;
         RETURN NEXT;
         RETURN QUERY SELECT l.id, l.head FROM {{s}}.logs l WHERE {FREE} AND l.lane = '-' AND l.due_ms <= due LIMIT {AT_ONCE};
     END $$"""

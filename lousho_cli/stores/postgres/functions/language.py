@@ -16,3 +16,6 @@ READS = f"LANGUAGE plpgsql STABLE {_PLANNED}"
 
 BY_INDEX = "SET enable_bitmapscan = off"
 """What a partial index finds is also read in its order, however little there was when that was planned."""
+
+NOT_AWAITED = "PERFORM set_config('synchronous_commit', 'off', true);"
+"""Nobody waits until what was done is on the disk: a server that crashes may lose it, but nothing that was done behind it without it."""

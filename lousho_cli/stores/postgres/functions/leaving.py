@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lousho_cli.stores.postgres.functions.language import READS, WRITES
+from lousho_cli.stores.postgres.functions.language import NOT_AWAITED, READS, WRITES
 from lousho_cli.stores.postgres.hand import NOW_MS
 
 # Leaves a post, and tells who listens in the same moment; says whether it is new. A session that is given to nobody for a while, as there
@@ -27,6 +27,7 @@ INBOX_OF = f"""CREATE FUNCTION {{s}}.inbox_of(name text) RETURNS TABLE (number b
         RETURN QUERY SELECT p.n, p.post FROM {{s}}.posts p WHERE p.no = log ORDER BY p.n;
     END $$"""
 
+# Not awaited: what comes back is in the log already, and goes again.
 DISCARD = f"""CREATE FUNCTION {{s}}.discard(name text, post_ids text[]) RETURNS void {WRITES} AS $$
     DECLARE
         log bigint;
@@ -36,4 +37,5 @@ DISCARD = f"""CREATE FUNCTION {{s}}.discard(name text, post_ids text[]) RETURNS 
         FOREACH post_id IN ARRAY post_ids LOOP
             DELETE FROM {{s}}.posts p WHERE p.no = log AND p.id = post_id;
         END LOOP;
+        {NOT_AWAITED}
     END $$"""

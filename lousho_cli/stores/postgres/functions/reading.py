@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lousho_cli.stores.postgres.functions.language import BY_INDEX, READS, WRITES
+from lousho_cli.stores.postgres.functions.language import BY_INDEX, NOT_AWAITED, READS, WRITES
 
 # Where the log ends, and the lines behind ``behind``, in one view of the database; of sixteen parts its own is read.
 READ_LOG = f"""CREATE FUNCTION {{s}}.read_log(name text, behind bigint)
@@ -34,7 +34,7 @@ SNAPSHOT_OF = f"""CREATE FUNCTION {{s}}.snapshot_of(name text) RETURNS TABLE (su
         IF FOUND THEN RETURN NEXT; END IF;
     END $$"""
 
-# Of a log that is still its owner's; says whether it was.
+# Of a log that is still its owner's; says whether it was. Not awaited: the records are there without it.
 SAVE_SNAPSHOT = f"""CREATE FUNCTION {{s}}.save_snapshot(log bigint, by text, under bigint, at bigint, sum bigint, said text) RETURNS boolean
         {WRITES} AS $$
     BEGIN
@@ -42,6 +42,7 @@ SAVE_SNAPSHOT = f"""CREATE FUNCTION {{s}}.save_snapshot(log bigint, by text, und
         IF NOT FOUND THEN RETURN false; END IF;
         INSERT INTO {{s}}.snapshots (no, seq, crc, state) VALUES (log, at, sum, said)
             ON CONFLICT (no) DO UPDATE SET seq = excluded.seq, crc = excluded.crc, state = excluded.state;
+        {NOT_AWAITED}
         RETURN true;
     END $$"""
 
