@@ -34,7 +34,8 @@ from lousho_cli.stores.postgres.store import PostgresStore
 from lousho_cli.tools.function import function_tool
 from tests.shared.pg_server import Server
 
-STATEMENTS = "SELECT coalesce(sum(calls), 0), coalesce(sum(total_exec_time), 0) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%'"
+STATEMENTS = """SELECT coalesce(sum(calls), 0), coalesce(sum(total_plan_time + total_exec_time), 0) FROM pg_stat_statements
+    WHERE query NOT LIKE '%pg_stat%'"""
 ROWS = """SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables WHERE schemaname = 'lousho'"""
 TAKES = "SELECT left(query, 90), calls, rows FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat%' ORDER BY calls DESC LIMIT 8"
 LATER = "2100-01-01T00:00:00.000Z"
@@ -123,7 +124,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--takes", action="store_true", help="also which statements there were")
     options = parser.parse_args()
-    server = Server("shared_preload_libraries=pg_stat_statements", "shared_buffers=256MB")
+    server = Server("shared_preload_libraries=pg_stat_statements", "pg_stat_statements.track_planning=on", "shared_buffers=256MB")
     figures: dict[str, Any] = {}
     place = tempfile.TemporaryDirectory()
     workers = Workers(server.url, Path(place.name))

@@ -39,10 +39,10 @@ _DEEDS = {
 
 _APPEND, _TAKE, _TAKE_FROM, _REST, _GIVE, _RENEW = POINTS = (
     ".append_",
-    "DO UPDATE SET epoch",
+    ".take_free(",
     "since, ttl_ms FROM",
     ".rest_own(",
-    "WITH freed AS",
+    ".give_back(",
     "ON CONFLICT (token) DO UPDATE",
 )
 """Words of the statements that append, take a free log, take one from its owner, put one to rest, give one back, and renew the lease."""

@@ -9,7 +9,7 @@ from monkey import POINTS, plan
 
 from lousho_cli.stores import postgres
 
-SOURCES = "".join(file.read_text() for file in Path(postgres.__file__).parent.glob("*.py"))
+SOURCES = "".join(file.read_text() for file in Path(postgres.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("words", POINTS)

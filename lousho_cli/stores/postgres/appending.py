@@ -14,16 +14,16 @@ import msgspec
 from lousho_cli.core.trimming import require_base
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import SDKError, StorageError
-from lousho_cli.stores.postgres.functions import APPEND_ONE, APPEND_SOME
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.logs import lines_of
 from lousho_cli.stores.postgres.postgres_claim import Line, PostgresClaim
-from lousho_cli.stores.postgres.wire import BINARY, TEXT, bigints, texts
+from lousho_cli.stores.postgres.wire import BINARY, NO, TEXT, YES, bigints, texts
 
 _LOST = "The server lost what it had acknowledged, as a standby that was behind has. Look before you go on: lousho show {}"
-_YES, _NO = b"t", b"f"
 _ONE_FORMS = (TEXT,) * 6
 _SOME_FORMS = (*(BINARY,) * 6, TEXT)
+_APPEND_ONE = "SELECT {s}.append_one($1, $2, $3, $4, $5, $6)"
+_APPEND_SOME = "SELECT {s}.append_some($1, $2, $3, $4, $5, $6, $7)"
 _STANDING = "SELECT owner, epoch, head FROM {s}.logs WHERE no = %s"
 _STAND = """SELECT count(*) FROM unnest(%b::bigint[], %b::text[]) AS v (seq, line)
     JOIN {s}.records r ON r.no = %s AND r.seq = v.seq AND r.epoch = %s AND r.line = v.line"""
@@ -84,8 +84,8 @@ def _send(hand: Hand, appends: Sequence[Append], *, durable: bool) -> set[int]:
     if len(appends) == 1 and len(appends[0].lines) == 1:
         one, ((_, text),) = appends[0], appends[0].lines
         no, token, epoch = one.claim.held
-        single = (b"%d" % no, token.encode(), b"%d" % epoch, b"%d" % one.before, text.encode(), _YES if durable else _NO)
-        return {no} if hand.first(APPEND_ONE, single, _ONE_FORMS) == [_YES] else set()
+        single = (b"%d" % no, token.encode(), b"%d" % epoch, b"%d" % one.before, text.encode(), YES if durable else NO)
+        return {no} if hand.first(_APPEND_ONE, single, _ONE_FORMS) == [YES] else set()
     held = [append.claim.held for append in appends]
     values = (
         bigints([one.no for one in held]),
@@ -94,9 +94,9 @@ def _send(hand: Hand, appends: Sequence[Append], *, durable: bool) -> set[int]:
         bigints([append.before for append in appends]),
         bigints([len(append.lines) for append in appends]),
         texts([text for append in appends for _, text in append.lines]),
-        _YES if durable else _NO,
+        YES if durable else NO,
     )
-    return {int(no) for no in hand.first(APPEND_SOME, values, _SOME_FORMS)}
+    return {int(no) for no in hand.first(_APPEND_SOME, values, _SOME_FORMS)}
 
 
 def _asked_why(hand: Hand, append: Append) -> SDKError | None:

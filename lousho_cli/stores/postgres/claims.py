@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lousho_cli.domain.times import stamp
 from lousho_cli.errors import SessionBusyError
@@ -13,24 +14,14 @@ from lousho_cli.ports.log_store import Owner
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
 from lousho_cli.stores.postgres.postgres_claim import PostgresClaim
 from lousho_cli.stores.postgres.presence import Presence
+from lousho_cli.stores.postgres.schema import VERSION
 from lousho_cli.stores.row_claim import Held
 
 _GIVEN = "epoch = l.epoch + 1, owner = %s, grip = %s, host = %s, since = %s, ttl_ms = %s, offered_ms = 0, waits = false"
-_GIVES = "RETURNING l.no, l.epoch, l.head, l.synced"
-_TAKE_FREE = f"""INSERT INTO {{s}}.logs AS l (id, epoch, owner, grip, host, since, ttl_ms) VALUES (%s, 1, %s, %s, %s, %s, %s)
-    ON CONFLICT (id) DO UPDATE SET {_GIVEN} WHERE l.owner IS NULL {_GIVES}"""
-_TAKE = f"UPDATE {{s}}.logs AS l SET {_GIVEN} WHERE l.id = %s {_GIVES}"
+_TAKE = f"UPDATE {{s}}.logs AS l SET {_GIVEN} WHERE l.id = %s RETURNING l.no, l.epoch, l.head, l.synced"
 _LOCKED = "SELECT no, epoch, head, synced, owner, grip, host, since, ttl_ms FROM {s}.logs WHERE id = %s FOR UPDATE"
-_OWNER = f"""SELECT l.host, l.since, l.epoch, l.ttl_ms, o.token, o.pid, o.place, o.renewed_ms, {NOW_MS}
-    FROM {{s}}.logs l JOIN {{s}}.owners o ON o.token = l.owner WHERE l.id = %s"""
 _OF_TOKEN = f"SELECT pid, place, renewed_ms, {NOW_MS} FROM {{s}}.owners WHERE token = %s FOR UPDATE"
 _OWNED = "SELECT 1 FROM {s}.logs WHERE no = %s AND owner = %s AND epoch = %s"
-_FREE = "owner = NULL, grip = NULL, host = NULL, since = NULL, ttl_ms = NULL"
-_GIVE_BACK = f"""WITH freed AS (
-        UPDATE {{s}}.logs SET {_FREE}, wake_at = coalesce(%s, CASE WHEN %s THEN wake_at END), due_ms = coalesce(%s, due_ms),
-            waits = waits OR %s, synced = greatest(synced, least(%s, head))
-        WHERE no = %s AND owner = %s AND epoch = %s RETURNING id, wake_at)
-    SELECT CASE WHEN wake_at IS NULL THEN NULL ELSE pg_notify(%s, id)::text END FROM freed"""
 
 
 class Taken(NamedTuple):
@@ -55,13 +46,13 @@ class Taking:
         Raises:
             SessionBusyError: another owner lives.
         """
-        self._presence.enter(hand)
-        return self._taken(hand.rows(_TAKE_FREE, (self._id, *self._values, *self._values))) or self._from_owner(hand)
+        here = self._presence
+        here.prepare(hand)
+        ((*taken, version, least),) = hand.call("take_free", self._id, here.token, os.getpid(), here.place, *self._values[1:], VERSION)
+        here.is_entered(hand, int(version), int(least))
+        return self._taken(*map(int, taken)) if taken[0] is not None else self._from_owner(hand)
 
-    def _taken(self, rows: list[tuple[Any, ...]]) -> Taken | None:
-        if not rows:
-            return None
-        no, epoch, head, synced = rows[0]
+    def _taken(self, no: int, epoch: int, head: int, synced: int) -> Taken:
         return Taken(Held(no, self._presence.token, epoch), head, synced)
 
     def _from_owner(self, hand: Hand) -> Taken:
@@ -73,16 +64,14 @@ class Taking:
             for pid, place, renewed_ms, now_ms in hand.rows(_OF_TOKEN, (token,)) if token is not None else ():
                 if not self._presence.is_gone(token, place) and now_ms < renewed_ms + ttl_ms:
                     raise SessionBusyError(self._id, Owner(host, pid, since, epoch).describe())
-            taken = self._taken(hand.rows(_TAKE, (*self._values, self._id)))
-            assert taken is not None, "it is locked"
-            return taken
+            return self._taken(*hand.rows(_TAKE, (*self._values, self._id))[0])  # it is locked
 
 
 def living_owner(hand: Hand, presence: Presence, log_id: str) -> Owner | None:
     """Who owns a log; None where nobody does, its owner is dead or its time is up."""
-    for host, since, epoch, ttl_ms, token, pid, place, renewed_ms, now_ms in hand.rows(_OWNER, (log_id,)):
-        if not presence.is_gone(token, place) and now_ms < renewed_ms + ttl_ms:
-            return Owner(host, pid, since, epoch)
+    for host, since, epoch, ttl_ms, token, pid, place, renewed_ms, now_ms in hand.call("owner_of", log_id):
+        if not presence.is_gone(token.decode(), place.decode()) and int(now_ms) < int(renewed_ms) + int(ttl_ms):
+            return Owner(host.decode(), int(pid), since.decode(), int(epoch))
     return None
 
 
@@ -123,7 +112,7 @@ def give_back(
         due_ms: when somebody should look at it; None leaves that as it is.
         synced: up to which seq it is known to be durable.
     """
-    hand.rows(_GIVE_BACK, (wake_at, keep_wake, due_ms, due_ms is not None, synced, *held, channel))
+    hand.call("give_back", *held, wake_at, keep_wake, due_ms, synced, channel)
 
 
 def beat(hand: Hand, host_id: str, ttl_ms: int) -> None:

@@ -89,9 +89,11 @@ class Database:
     def _or_nothing(self, operation: Operation[T], nothing: T, hand: Hand) -> T:
         try:
             return operation(hand)
-        except NO_STORE:
+        except NO_STORE as error:
             self._version = 0
-            known_version(hand)  # a newer version may have put other tables in their place: that is not nothing
+            # A newer version may have put other tables in their place: that is not nothing.
+            if known_version(hand) and isinstance(error, psycopg.errors.UndefinedFunction):
+                return operation(hand)  # they were made in this moment, or are not as this version makes them
             return nothing
 
     def now(self, operation: Operation[T], *, writes: bool = True, patience_s: float = PATIENCE_S, limit_s: float | None = None) -> T:

@@ -6,8 +6,8 @@ from lousho_cli.errors import StorageError
 from lousho_cli.stores.postgres.address import Address
 from lousho_cli.stores.postgres.driver import Error, psycopg, psycopg_pool
 
-NO_STORE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
-"""There are no tables of ours."""
+NO_STORE = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName)
+"""There are no tables of ours, and no functions."""
 
 _AGAIN = frozenset(
     {

@@ -7,12 +7,12 @@ from functools import partial
 from lousho_cli.core.session_ids import check_session_id
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.findings import Finding, in_batches
-from lousho_cli.stores.postgres import heads, snapshots
+from lousho_cli.stores.postgres import snapshots
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.driver import Row
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.logs import scan
-from lousho_cli.stores.rows import post_in
+from lousho_cli.stores.rows import head_in, post_in
 
 _NOWHERE = """SELECT count(*), min(no) FROM {s}.records r
     WHERE NOT EXISTS (SELECT 1 FROM {s}.logs l WHERE l.no = r.no) AND NOT EXISTS (SELECT 1 FROM {s}.trash t WHERE t.no = r.no)
@@ -53,7 +53,8 @@ def _in_log(hand: Hand, log_id: str) -> list[Finding]:
 def _in_caches(hand: Hand, log_id: str) -> list[Finding]:
     of_log = "no = (SELECT no FROM {s}.logs WHERE id = %s)"
     rows = hand.rows(f"SELECT crc, head FROM {{s}}.heads WHERE {of_log}", (log_id,))
-    found = [Finding(log_id, "cache", None, "its head is of no use and is passed over") for row in rows if heads.stored(*row) is None]
+    bad = [crc for crc, text in rows if head_in(crc, text.encode()) is None]
+    found = [Finding(log_id, "cache", None, "its head is of no use and is passed over") for _ in bad]
     if hand.rows(f"SELECT 1 FROM {{s}}.snapshots WHERE {of_log}", (log_id,)) and snapshots.load(hand, log_id) is None:
         found.append(Finding(log_id, "cache", None, "its snapshot is of no use and is passed over"))
     return found

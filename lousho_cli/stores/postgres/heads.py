@@ -20,8 +20,8 @@ from lousho_cli.domain.heads import Head
 from lousho_cli.domain.records import Batch
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Heads
-from lousho_cli.stores.postgres.functions import REST_OWN
 from lousho_cli.stores.postgres.hand import Hand
+from lousho_cli.stores.postgres.wire import texts
 from lousho_cli.stores.row_claim import Held
 from lousho_cli.stores.row_scan import Scan, scan_rows
 from lousho_cli.stores.rows import checksum, head_in
@@ -32,14 +32,31 @@ _BEHIND = """SELECT g.no, r.seq, r.line FROM unnest(%b::bigint[], %b::bigint[]) 
     CROSS JOIN LATERAL (SELECT seq, line FROM {s}.records WHERE records.no = g.no AND seq > g.behind ORDER BY seq) r"""
 _PART = 200
 
-Row = tuple[Any, ...]
+
+class Row(NamedTuple):
+    """What is kept of a log: its number, when it is to be woken, where it begins and ends, and its cached head."""
+
+    id: str
+    no: int
+    wake_at: str | None
+    base: int
+    head: int
+    crc: int | None
+    data: bytes | None
+
+
+def row_of(values: Sequence[Any]) -> Row:
+    """A row of ``heads_of``."""
+    log_id, no, wake_at, base, head, crc, data = values
+    wake, checked = None if wake_at is None else wake_at.decode(), None if crc is None else int(crc)
+    return Row(log_id.decode(), int(no), wake, int(base), int(head), checked, data)
 
 
 def save(hand: Hand, held: Held, head: Head) -> None:
     """Replaces the head of a log that is still ours and ends where the head says, and notes when somebody should look at it."""
     data = encode_value(head)
     rests = (due_of(head), not to_do(head) and head.wake is not None, lane_of(head))
-    hand.rows(REST_OWN, (*held, head.seq, *rests, checksum(data), data.decode()))
+    hand.call("rest_own", *held, head.seq, *rests, checksum(data), data)
 
 
 def due_of(head: Head) -> int | None:
@@ -70,12 +87,12 @@ def ms_of(at: str) -> int:
 
 def list_all(hand: Hand) -> Heads:
     """The heads of a store."""
-    return _current(hand, hand.rows(_HEADS))
+    return current(hand, [Row(*row)._replace(data=row[6] and row[6].encode()) for row in hand.rows(_HEADS)])
 
 
 def some(hand: Hand, log_ids: Sequence[str]) -> Heads:
     """The heads of some sessions."""
-    return _current(hand, hand.rows(f"{_HEADS} AND l.id = ANY(%s)", (list(log_ids),)))
+    return current(hand, [row_of(values) for values in hand.call("heads_of", texts(log_ids))])
 
 
 def one(hand: Hand, log_id: str) -> Head | None:
@@ -90,32 +107,27 @@ def one(hand: Hand, log_id: str) -> Head | None:
     return found.heads[0] if found.heads else None
 
 
-def stored(crc: int | None, text: str | None) -> Head | None:
-    """A head as it was cached; None when it is of no use."""
-    return head_in(crc, None if text is None else text.encode())
-
-
-def _current(hand: Hand, rows: Sequence[Row]) -> Heads:
-    """The heads in rows of ``_HEADS``, each brought up to date by what stands behind it; that is read for many at once."""
+def current(hand: Hand, rows: Sequence[Row]) -> Heads:
+    """The heads of some logs, each brought up to date by what stands behind it; that is read for many at once."""
     heads: list[Head] = []
     damaged: list[tuple[str, str]] = []
     stale: list[_Stale] = []
     for row in rows:
-        known = stored(*row[5:])
-        if known is not None and known.seq == row[4]:
-            heads.append(msgspec.structs.replace(known, id=row[0], wake_at=row[2]))
+        known = head_in(row.crc, row.data)
+        if known is not None and known.seq == row.head:
+            heads.append(msgspec.structs.replace(known, id=row.id, wake_at=row.wake_at))
         else:
-            stale.append(_Stale(row, known if known is not None and known.seq < row[4] else None))
+            stale.append(_Stale(row, known if known is not None and known.seq < row.head else None))
     while stale:
         part, stale = stale[:_PART], stale[_PART:]
         found = _behind(hand, part)
         for one_of in part:
-            scanned = found.get(one_of.row[1], Scan(head=one_of.behind))
+            scanned = found.get(one_of.row.no, Scan(head=one_of.behind))
             if scanned.holes:
                 hole = scanned.holes[0]
-                damaged.append((one_of.row[0], f"session {one_of.row[0]}: records {hole.first} to {hole.last} are {hole.detail}"))
+                damaged.append((one_of.row.id, f"session {one_of.row.id}: records {hole.first} to {hole.last} are {hole.detail}"))
             elif (head := one_of.advanced(scanned.batches)) is not None:
-                heads.append(msgspec.structs.replace(head, id=one_of.row[0], wake_at=one_of.row[2]))
+                heads.append(msgspec.structs.replace(head, id=one_of.row.id, wake_at=one_of.row.wake_at))
             else:
                 stale.append(_Stale(one_of.row, None))  # its head can not be brought up to date: from the beginning then
     return Heads(tuple(heads), tuple(damaged))
@@ -130,8 +142,7 @@ class _Stale(NamedTuple):
     @property
     def behind(self) -> int:
         """Behind which seq to read."""
-        base: int = self.row[3]
-        return max(base - 1, 0 if self.known is None else self.known.seq)
+        return max(self.row.base - 1, 0 if self.known is None else self.known.seq)
 
     def advanced(self, batches: Sequence[Batch]) -> Head | None:
         """The head with what stands behind it; None where only the whole log tells."""
@@ -142,8 +153,8 @@ class _Stale(NamedTuple):
 
 def _behind(hand: Hand, stale: Sequence[_Stale]) -> dict[int, Scan]:
     """What stands behind the heads of some logs, by the numbers of the logs."""
-    rows = hand.rows(_BEHIND, ([one.row[1] for one in stale], [one.behind for one in stale]))
+    rows = hand.rows(_BEHIND, ([one.row.no for one in stale], [one.behind for one in stale]))
     lines: dict[int, list[tuple[int, bytes]]] = {}
     for no, seq, line in rows:
         lines.setdefault(no, []).append((seq, line.encode()))
-    return {one.row[1]: scan_rows(lines.get(one.row[1], ()), one.behind) for one in stale}
+    return {one.row.no: scan_rows(lines.get(one.row.no, ()), one.behind) for one in stale}

@@ -10,12 +10,6 @@ from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.postgres_claim import Line
 from lousho_cli.stores.row_scan import Scan, scan_rows
 
-# LATERAL: the log is looked up first, and of sixteen parts its own is read, in one view of the database.
-_READ = """SELECT l.head, l.head_epoch, l.synced, r.seq, r.line FROM {s}.logs l
-    LEFT JOIN LATERAL (SELECT seq, line FROM {s}.records WHERE records.no = l.no AND seq > %s AND seq >= l.base ORDER BY seq) r ON true
-    WHERE l.id = %s ORDER BY r.seq"""
-_END = "SELECT head, head_epoch FROM {s}.logs WHERE id = %s"
-
 
 def lines_of(batches: Sequence[Batch]) -> list[Line]:
     """The rows of batches."""
@@ -24,17 +18,18 @@ def lines_of(batches: Sequence[Batch]) -> list[Line]:
 
 def end_of(hand: Hand, log_id: str) -> tuple[int, int]:
     """Where a log ends: its last seq and that one's epoch, zeros for an empty one or none."""
-    rows = hand.rows(_END, (log_id,))
-    return (rows[0][0], rows[0][1]) if rows else (0, 0)
+    for head, epoch in hand.call("end_of", log_id):
+        return int(head), int(epoch)
+    return 0, 0
 
 
 def scan(hand: Hand, log_id: str, after: int = 0) -> Scan:
     """The log behind ``after``."""
-    rows = hand.rows(_READ, (after, log_id))
+    rows = hand.call("read_log", log_id, after)
     if not rows:
         return Scan()
-    head, epoch, synced = rows[0][:3]
-    lines = [(seq, line.encode()) for *_, seq, line in rows if seq is not None]
+    head, epoch, synced = map(int, rows[0][:3])
+    lines = [(int(seq), line) for seq, _, _, line in rows[1:]]
     found = scan_rows(lines, after)
     last = lines[-1][0] if lines else after
     if last < head:

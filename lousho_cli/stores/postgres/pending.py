@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from random import random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lousho_cli.core.pending import has_work, lane_end, lane_of, off_limits
 from lousho_cli.domain.heads import Head
@@ -22,9 +22,9 @@ from lousho_cli.ports.log_store import Heads
 from lousho_cli.ports.undriven import Looked, any_to_look_after
 from lousho_cli.stores.postgres import heads
 from lousho_cli.stores.postgres.database import Database
-from lousho_cli.stores.postgres.functions import REST_FREE
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
 from lousho_cli.stores.postgres.presence import Presence
+from lousho_cli.stores.postgres.wire import YES, texts
 
 OFFER_MS = 2_000
 """How long what was given to one is given to no other."""
@@ -44,53 +44,10 @@ _AGENTS_MS, _DAMAGED_MS = 10_000, 60_000
 _PASSED_S, _MOST_PASSED = 60.0, 10_000
 """How long one is passed over by who may not go on with it himself, as others may; and how many of them are remembered."""
 
-_AT_ONCE = 500
 _ROUNDS = 50
 _LEAST_LANES, _AMONG_STRANGE = 8, 64
-_DUE = f"greatest(%(due)s, (SELECT {NOW_MS}))"
-_FREE = "l.owner IS NULL AND l.due_ms IS NOT NULL AND NOT l.waits"
-# Each lane is stepped to by the index. What another was given between two lines of this is seen only where its row is locked, so what
-# it must be is said there again. More are looked at than are wanted, as those who ask in the same moment pass over each other's; but
-# so few that each is looked up by the index, whatever else there is.
-# A time that is over for the server or for whoever asks is over.
-_FIND = f"""WITH RECURSIVE lanes (lane, n) AS (
-        (SELECT l.lane, 1 FROM {{s}}.logs l WHERE {_FREE} AND l.lane > %(behind)s ORDER BY l.lane LIMIT 1)
-        UNION ALL SELECT (SELECT l.lane FROM {{s}}.logs l WHERE {_FREE} AND l.lane > lanes.lane ORDER BY l.lane LIMIT 1), n + 1
-        FROM lanes WHERE lanes.lane IS NOT NULL AND n < %(lanes)s),
-    due AS (
-        SELECT lanes.n, d.no, row_number() OVER (PARTITION BY lanes.n ORDER BY d.due_ms, d.no) AS turn
-        FROM lanes CROSS JOIN LATERAL (
-            SELECT l.no, l.due_ms FROM {{s}}.logs l WHERE {_FREE} AND l.lane = lanes.lane AND l.due_ms <= {_DUE}
-                AND l.offered_ms < (SELECT {NOW_MS}) - %(offer)s AND NOT l.id = ANY(%(without)s)
-            ORDER BY l.due_ms LIMIT %(wider)s) d
-        WHERE NOT EXISTS (SELECT 1 FROM unnest(%(strange)s::text[]) AS s (ends) WHERE right(lanes.lane, length(s.ends)) = s.ends)),
-    soonest AS (SELECT no, turn, n FROM due ORDER BY turn, n LIMIT %(wider)s),
-    chosen AS (
-        SELECT l.no, soonest.turn, soonest.n FROM {{s}}.logs l JOIN soonest ON soonest.no = l.no
-        WHERE {_FREE} AND l.due_ms <= {_DUE} AND l.offered_ms < (SELECT {NOW_MS}) - %(offer)s
-        ORDER BY soonest.turn, soonest.n LIMIT %(limit)s FOR UPDATE OF l SKIP LOCKED),
-    given AS (
-        UPDATE {{s}}.logs l SET offered_ms = {NOW_MS} FROM chosen WHERE l.no = chosen.no
-        RETURNING l.id, l.no, l.due_ms, l.lane, chosen.turn, chosen.n, EXISTS (SELECT 1 FROM {{s}}.posts p WHERE p.no = l.no) AS posted)
-    SELECT walk.last, walk.lanes, given.id, given.no, given.due_ms, given.lane, given.posted
-    FROM (SELECT max(lane) AS last, count(lane) AS lanes FROM lanes) walk LEFT JOIN given ON true ORDER BY given.turn, given.n"""
 _LATER = f"UPDATE {{s}}.logs SET offered_ms = {NOW_MS} + %s WHERE id = ANY(%s)"
 _AGAIN = f"UPDATE {{s}}.logs SET offered_ms = 0 WHERE id = ANY(%s) AND owner IS NULL AND offered_ms <= {NOW_MS}"
-_WAKE = f"""UPDATE {{s}}.logs SET waits = false WHERE no IN (
-    SELECT l.no FROM {{s}}.logs l WHERE l.owner IS NULL AND l.due_ms IS NOT NULL AND l.waits AND l.due_ms <= %s
-    ORDER BY l.due_ms LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED)"""
-# The row of the owner is locked meanwhile, as for who takes one of its logs: so a renewal that comes now sees that it came too late.
-_FREE_DEAD = f"""WITH dead AS (
-        SELECT o.token, CASE WHEN o.token = ANY(%s) THEN 0 ELSE o.renewed_ms END AS renewed_ms FROM {{s}}.owners o
-        WHERE EXISTS (SELECT 1 FROM {{s}}.logs l WHERE l.owner = o.token
-            AND l.ttl_ms <= (SELECT {NOW_MS}) - CASE WHEN o.token = ANY(%s) THEN 0 ELSE o.renewed_ms END) FOR UPDATE SKIP LOCKED),
-    held AS (
-        SELECT lapsed.no FROM dead CROSS JOIN LATERAL (
-            SELECT l.no FROM {{s}}.logs l WHERE l.owner = dead.token AND l.ttl_ms <= (SELECT {NOW_MS}) - dead.renewed_ms
-            LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED) lapsed)
-    UPDATE {{s}}.logs l SET owner = NULL, grip = NULL, host = NULL, since = NULL, ttl_ms = NULL FROM held WHERE l.no = held.no"""
-_HOSTS = f"SELECT count(*) FROM {{s}}.owners WHERE renewed_ms > {NOW_MS} - 600000"  # who drove something lately
-_NO_LANE = f"SELECT l.id, l.head FROM {{s}}.logs l WHERE {_FREE} AND l.lane = '-' AND l.due_ms <= %s LIMIT {_AT_ONCE}"
 _LANES = (
     """UPDATE {s}.logs l SET lane = g.lane FROM unnest(%s::text[], %s::text[]) AS g (id, lane) WHERE l.id = g.id AND l.lane <> g.lane"""
 )
@@ -102,6 +59,15 @@ class _Found(NamedTuple):
 
     head: Head
     sure: bool
+
+
+class _Given(NamedTuple):
+    """A session that was free and due, and is now given to no other for a while; ``posted``: something was left for it."""
+
+    row: heads.Row
+    was_due: int
+    lane: str
+    posted: bool
 
 
 class Pending:
@@ -147,21 +113,17 @@ class Pending:
         if time.monotonic() - self._tidied_at >= min(TIDY_EVERY_S * max(1.0, self._hosts / TIDYING), TIDY_AT_LEAST_S):
             self._tidy(hand, due_ms)
             self._tidied_at = time.monotonic()
-        hand.run(_WAKE, (due_ms,))
         found: list[_Found] = []
         seen = [*without, *self._passed_over()]
         begin, around = self._last, False
         for _ in range(_ROUNDS):
             asked = limit - len(found)
             lanes = max(asked, _AMONG_STRANGE if strange else _LEAST_LANES)
-            walk = {"behind": self._last, "lanes": lanes, "wider": asked * 4 + 64, "limit": asked, "strange": strange}
-            rows = hand.rows(_FIND, {**walk, "due": due_ms, "offer": OFFER_MS, "without": seen})
-            given = [row[2:] for row in rows if row[2] is not None]
+            (last, walked), given = _given(hand, self._last, lanes, asked, due_ms, seen, strange)
             found += self._with_work(hand, given, now)
-            seen += [row[0] for row in given]
-            last, walked = rows[0][:2]
+            seen += [one.row.id for one in given]
             if len(found) >= limit:
-                self._last = rows[-1][5]
+                self._last = given[-1].lane
                 break
             if len(given) == asked:
                 continue  # some of them were none, and there may be more in these lanes
@@ -181,14 +143,14 @@ class Pending:
         self._passed = {log_id: until for log_id, until in self._passed.items() if until > now}
         return list(self._passed)
 
-    def _with_work(self, hand: Hand, rows: Sequence[tuple[Any, ...]], now: str) -> list[_Found]:
+    def _with_work(self, hand: Hand, given: Sequence[_Given], now: str) -> list[_Found]:
         """Those of some that were given which have work. One that turns out to have none is put to rest."""
-        there = heads.some(hand, [row[0] for row in rows]) if rows else Heads()
+        there = heads.current(hand, [one.row for one in given if one.row.head]) if given else Heads()
         known = {head.id: head for head in there.heads}
         self._passed.update((log_id, time.monotonic() + _PASSED_S) for log_id, _ in there.damaged)
         found = []
-        for log_id, no, was_due, lane, posted in rows:
-            head = known.get(log_id)
+        for row, was_due, lane, posted in given:
+            log_id, head = row.id, known.get(row.id)
             if head is None:
                 continue
             if off_limits(head) or (head.lead is not None and posted):  # that is found by its lead
@@ -199,19 +161,34 @@ class Pending:
                 found.append(_Found(head, sure))
             else:
                 due = heads.ms_of(head.wake_at) if head.wake_at is not None else heads.due_of(head)
-                hand.rows(REST_FREE, (no, was_due, head.seq, due))
+                hand.call("rest_free", row.no, was_due, head.seq, due)
             if lane != (now_lane := lane_of(head)):
                 hand.run(_LANES, ([log_id], [now_lane]))
         return found
 
     def _tidy(self, hand: Hand, due_ms: int) -> None:
-        gone = self._presence.gone(hand)
-        ((self._hosts,),) = hand.rows(_HOSTS)
-        hand.run(_FREE_DEAD, (gone, gone))
-        rows = hand.rows(_NO_LANE, (due_ms,))
+        (_, hosts), *rows = hand.call("free_dead", texts(self._presence.gone(hand)), due_ms)
+        self._hosts = int(hosts)
         if not rows:
             return
-        known = heads.some(hand, [row[0] for row in rows])
+        ends = {log_id.decode(): int(head) for log_id, head in rows}
+        known = heads.some(hand, list(ends))
         hand.run(_LANES, ([head.id for head in known.heads], [lane_of(head) for head in known.heads]))
-        hand.run(_NOTHING, ([log_id for log_id, head in rows if not head],))
+        hand.run(_NOTHING, ([log_id for log_id, head in ends.items() if not head],))
         hand.run(_LATER, (_DAMAGED_MS, [log_id for log_id, _ in known.damaged]))
+
+
+def _given(
+    hand: Hand, behind: str, lanes: int, limit: int, due_ms: int, without: Sequence[str], strange: Sequence[str]
+) -> tuple[tuple[str, int], list[_Given]]:
+    """Up to ``limit`` free sessions that are due, from the lane behind ``behind`` on, and before them the last lane that was walked to, and
+    how many lanes there were on the way. More are looked at, as those who ask in the same moment pass over each other's; but so few that
+    each is looked up by the index, whatever else there is.
+    """
+    wider = limit * 4 + 64
+    first, *rows = hand.call("find_work", behind, lanes, wider, limit, due_ms, OFFER_MS, texts(without), texts(strange))
+    _, walked, _, last, *_ = first
+    given = []
+    for log_id, no, was_due, lane, posted, *rest in rows:
+        given.append(_Given(heads.row_of((log_id, no, *rest)), int(was_due), lane.decode(), posted == YES))
+    return (last.decode(), int(walked)), given

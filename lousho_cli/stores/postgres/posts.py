@@ -10,15 +10,9 @@ from lousho_cli.domain.codec import encode_value
 from lousho_cli.domain.heads import Post
 from lousho_cli.ports.log_store import FOLLOW_MS
 from lousho_cli.stores.postgres.hand import NOW_MS, Hand
+from lousho_cli.stores.postgres.wire import YES, texts
 from lousho_cli.stores.rows import post_in, posts_in
 
-# A session that is given to nobody for a while, as there was nothing to do, is given again.
-_PUT = f"""WITH log AS (
-        INSERT INTO {{s}}.logs AS l (id, due_ms) VALUES (%s, 0) ON CONFLICT (id) DO UPDATE
-            SET due_ms = 0, offered_ms = CASE WHEN l.offered_ms > {NOW_MS} THEN 0 ELSE l.offered_ms END RETURNING no),
-    put AS (
-        INSERT INTO {{s}}.posts (no, id, post) SELECT no, %s, %s FROM log ON CONFLICT (no, id) DO NOTHING RETURNING no)
-    SELECT pg_notify(%s, %s)::text FROM put"""
 _LONG, _DIGEST = 200, "sha256 "
 _OF_LOG = "no = (SELECT no FROM {s}.logs WHERE id = %s)"
 
@@ -29,8 +23,8 @@ def put(hand: Hand, log_id: str, post: Post, channel: str) -> None:
     Raises:
         InputRejectedError: another one with this id is waiting.
     """
-    text, key = encode_value(post).decode(), _key(post.id)
-    while not hand.rows(_PUT, (log_id, key, text, channel, log_id)):
+    data, key = encode_value(post), _key(post.id)
+    while hand.call("put_post", log_id, key, data, channel) != [(YES,)]:
         for (there,) in hand.rows(f"SELECT post FROM {{s}}.posts WHERE {_OF_LOG} AND id = %s", (log_id, key)):
             waiting = post_in(there)
             if waiting is not None:
@@ -48,12 +42,12 @@ def _key(post_id: str) -> str:
 
 def waiting(hand: Hand, log_id: str) -> tuple[int, tuple[Post, ...]]:
     """The number of the newest post, 0 for none, and the posts, oldest first. A row that is no post is passed over; ``fsck`` names it."""
-    return posts_in(hand.rows(f"SELECT n, post FROM {{s}}.posts WHERE {_OF_LOG} ORDER BY n", (log_id,)))
+    return posts_in([(int(number), data) for number, data in hand.call("inbox_of", log_id)])
 
 
 def discard(hand: Hand, log_id: str, post_ids: Sequence[str]) -> None:
     """Removes posts; those that are gone already are no error."""
-    hand.run(f"DELETE FROM {{s}}.posts WHERE {_OF_LOG} AND id = ANY(%s)", (log_id, [_key(post_id) for post_id in post_ids]))
+    hand.call("discard", log_id, texts([_key(post_id) for post_id in post_ids]))
 
 
 def posted(hand: Hand) -> frozenset[str]:

@@ -43,13 +43,21 @@ class Presence:
         Raises:
             LogVersionError: a newer version made the tables into what this one does not know, since they were last looked at.
         """
+        self.prepare(hand)
+        ((version, least),) = hand.rows(_ENTER, (self.token, os.getpid(), self.place))
+        self.is_entered(hand, version, least)
+
+    def prepare(self, hand: Hand) -> None:
+        """What comes before our row is written: our lock, and the first time those of the dead are removed."""
         if not self.entered:
             self._begin()
             self._sweep(hand)
         if self._lock >= 0:
             with suppress(OSError):
                 os.utime(self._lock)  # what tidies up temporary files goes by its age
-        ((version, least),) = hand.rows(_ENTER, (self.token, os.getpid(), self.place))
+
+    def is_entered(self, hand: Hand, version: int, least: int) -> None:
+        """Notes that our row was written, while the tables were as ``VERSION_THERE`` said. Raises like ``enter``."""
         self.entered = True
         require_known(hand, version, least)
 

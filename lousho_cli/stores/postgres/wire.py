@@ -9,6 +9,9 @@ from struct import pack
 TEXT, BINARY = 0, 1
 """The forms in which a value is sent."""
 
+YES, NO = b"t", b"f"
+"""Both as text."""
+
 _BIGINT, _TEXT = 20, 25
 """The numbers of their types."""
 

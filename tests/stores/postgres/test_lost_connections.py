@@ -60,7 +60,7 @@ async def test_appends_of_many_sessions_count_once_each(url: str, proxy: Cutting
 async def test_a_claim_is_ours_once_it_was_taken(url: str, proxy: CuttingProxy, opened: Open, batch: MakeBatch, done: bool) -> None:
     store = opened(proxy.url(url))
     await store.release(await store.claim("trip", "here"))
-    proxy.cut_at('INSERT INTO "' + store.address.schema + '".logs', done=done)
+    proxy.cut_at(".take_free(", done=done)
     claim = await store.claim("trip", "here")
     assert (proxy.cuts, claim.epoch) == (1, 2)
     with pytest.raises(SessionBusyError):
@@ -75,13 +75,13 @@ async def test_whatever_else_is_written_counts_once(url: str, proxy: CuttingProx
     await store.append(claim, [batch(1, 1, r.Claimed("here"), r.Created("trip")), batch(2)])
     session = await read_session(store, "trip")
     marks = {
-        "pg_notify": lambda: store.post("trip", Post("p", "abort", AT)),
-        "DELETE FROM": lambda: store.discard("trip", ["p"]),
-        ".snapshots": lambda: store.save_snapshot(claim, trimmed_state(session)),
-        ".heads": lambda: store.save_head(claim, head_of(session)),
+        ".put_post(": lambda: store.post("trip", Post("p", "abort", AT)),
+        ".discard(": lambda: store.discard("trip", ["p"]),
+        ".save_snapshot(": lambda: store.save_snapshot(claim, trimmed_state(session)),
+        ".rest_own(": lambda: store.save_head(claim, head_of(session)),
         ".hosts": lambda: store.heartbeat("h", 10_000),
         "base <": lambda: store.trim(claim, base_batch(trimmed_state(session), 1, None)),
-        "freed": lambda: store.release(claim, AT),
+        ".give_back(": lambda: store.release(claim, AT),
     }
     for mark, call in marks.items():
         proxy.cut_at(mark, done=done)

@@ -111,7 +111,7 @@ async def test_what_is_left_in_the_moment_in_which_it_is_found_to_have_no_work(
     await store.release(claim)
     ((no,),) = sql("UPDATE {s}.logs SET due_ms = 0 RETURNING no")
     leave(console)
-    rest = asyncio.create_task(store.database.run(lambda hand: hand.rows(pending.REST_FREE, (no, 0, head.seq, None))))
+    rest = asyncio.create_task(store.database.run(lambda hand: hand.call("rest_free", no, 0, head.seq, None)))
     await blocked(console)
     console.commit()
     await rest
