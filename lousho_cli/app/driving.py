@@ -21,12 +21,12 @@ from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.cassettes import finish_tape, in_own_words, option_of
 from lousho_cli.app.harnesses import harness_of_one
+from lousho_cli.app.hints import store_option
 from lousho_cli.app.loading import Loaded
 from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
 from lousho_cli.app.results import PendingItem, RunDone
 from lousho_cli.app.run_ends import decides, done_of, failed_as_said, next_command
-from lousho_cli.app.secrets import mask_url
 from lousho_cli.app.sessions import IMPORT_CUT, pending_item
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.unfinished import agents_left, lead_of, waiting_agent
@@ -90,7 +90,7 @@ def suffix_of(choice: AgentChoice) -> str:
 
 def store_flag(choice: AgentChoice) -> str:
     """The store as it was named, for a shell; a password in it is masked, and has to be put in again."""
-    return f" --store {shlex.quote(mask_url(choice.store))}" if choice.store else ""
+    return store_option(choice.store)
 
 
 class Ran(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from lousho_cli.errors import NotFoundError
 
 _RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
 _DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort", "import", "worker")
-_UPKEEP = ("drift", "prune", "trim", "eval", "export")
+_UPKEEP = ("drift", "prune", "trim", "eval", "export", "init")
 _LINES = ("follow", "worker")
 """Commands whose ``--json`` is a line for each thing that happens."""
 _FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run", "eval-add": "eval add"}
@@ -107,6 +107,7 @@ def _type_of(name: str) -> Any:
         "config": list[config.Setting],
         "import": import_results.Import,
         "export": exporting.Export,
+        "init": list[str],
         "drift": list[drifting.DriftFound],
         "eval": eval_results.EvalRun,
         "eval-add": add.Added,
