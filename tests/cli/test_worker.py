@@ -448,6 +448,14 @@ def test_in_a_file_a_worker_says_how_it_stands_where_that_changed(project: Any, 
     assert said[-1].startswith("status: 0 running, 0 queued, 1 done, cost unknown")
 
 
+def test_of_a_worker_that_can_not_begin_the_error_comes_alone(lousho: Any) -> None:
+    refused = lousho("worker", "--store", "postgresql://u@127.0.0.1:1/x", "--status-every", "1ms")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
+    assert refused.err.startswith("error: ")
+    said = lousho("worker", "--store", "postgresql://u@127.0.0.1:1/x", "--json").out
+    assert [*json.loads(said)] == ["schema", "command", "error", "warnings"]
+
+
 @pytest.mark.parametrize("wrong", ["--status-every=soon", "--status-every=-1s", "--lease=0", "--lease=1ms"])
 def test_its_times_are_lengths_of_time(project: Any, wrong: str) -> None:
     ran = project.lousho("worker", "--once", wrong)
