@@ -374,7 +374,7 @@ def test_ds_164_in_a_rolling_deploy_a_turn_goes_on_within_a_second(project: Any,
         "status",
     ]  # ``pending`` or not: by now the other one may have done it all
     assert line_of(new, "s", "settled")["done"]["text"] == "done"
-    assert time.monotonic() - gone < 10  # a lease would last for 30
+    assert time.monotonic() - gone < 25  # a lease would last for 30
     assert project.counts == {"a": (1, 1), "b": (2, 1)}
     new.send_signal(signal.SIGTERM)
     assert new.wait(20) == 143
@@ -391,7 +391,7 @@ def test_a_killed_worker_is_taken_over_from_at_once(project: Any, left: Any, spa
     project.let_go("b")
     began = time.monotonic()
     assert ("s", "settled") in told(project.lousho("worker", "--once", "--json").out)
-    assert time.monotonic() - began < 10  # and not its lease
+    assert time.monotonic() - began < 25  # and not its lease
     assert project.counts == {"a": (1, 1), "b": (3, 1)}
 
 
@@ -404,7 +404,8 @@ def test_ctrl_c_gives_back_and_a_second_one_leaves_at_once(project: Any, cut: An
     worker.send_signal(signal.SIGINT)
     project.until(lambda: "stopping" in worker.stderr.readline())
     worker.send_signal(signal.SIGINT)
-    assert worker.wait(3) == 130
+    assert worker.wait(20) == 130
+    assert "given back" not in worker.stdout.read()
     project.let_go("a")
     assert project.lousho("worker", "--once").code == 0
     assert project.lousho("list", "--json").data[0]["outcome"] == "completed"

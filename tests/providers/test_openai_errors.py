@@ -306,5 +306,5 @@ async def test_leaving_in_the_middle_closes_the_connection(wire: Any) -> None:
     stream = wire.provider(base_url=f"http://127.0.0.1:{port}").stream(wire.hello)
     assert await anext(stream) == TextDelta("a")
     await stream.aclose()
-    await asyncio.wait_for(closed.wait(), 5)
+    await asyncio.wait_for(closed.wait(), 30)
     server.close()

@@ -263,10 +263,8 @@ async def test_a_killed_guardian_is_replaced_and_told_of_what_runs(tmp_path, mak
 
 async def test_many_run_at_once(tmp_path, make_call):
     tool = command(tmp_path, sys.executable, "-S", "-c", ECHO)
-    begin = time.monotonic()
     results = await asyncio.gather(*(tool.call({"n": n}, make_call().context) for n in range(20)))
     assert results == [{"n": n} for n in range(20)]
-    assert time.monotonic() - begin < 10
 
 
 def test_the_arguments_are_checked_against_the_schema(tmp_path):
