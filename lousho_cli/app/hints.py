@@ -11,8 +11,9 @@ WITHOUT_STORE = frozenset({"init", "schema", "config", "eval"})
 """Commands that do the same whatever ``--store`` says."""
 
 WITH_STORE = (
-    *("run", "resume", "pending", "approve", "reject", "answer", "abort", "list", "history", "show", "fork", "diff", "follow", "drift"),
-    *("tui", "worker", "delete", "prune", "trim", "fsck", "import", "export", "doctor"),
+    *("run", "resume", "pending", "approve", "reject", "answer", "abort", "inputs"),
+    *("list", "history", "show", "fork", "diff", "follow", "drift", "tui", "worker"),
+    *("delete", "prune", "trim", "fsck", "import", "export", "doctor"),
 )
 """All others."""
 

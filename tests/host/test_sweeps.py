@@ -109,10 +109,10 @@ async def test_a_host_that_has_the_thread_open_wakes_it_itself(store: Any) -> No
 
 
 async def test_a_host_that_opened_the_thread_without_recovering_it_wakes_it_too(store: Any) -> None:
-    first, second = create_harness_host({"log": store}), create_harness_host({"log": store})
+    first, second = create_harness_host({"log": store}), create_harness_host({"log": store}, clock=HourAhead())
     async with closing(first, second):
         session = await first.open(says("One."), "t")
-        receipt = await session.wake_at(datetime.now(UTC) + timedelta(milliseconds=300), "Good morning", input_id="morning")
+        receipt = await session.wake_at(datetime.now(UTC) + timedelta(minutes=30), "Good morning", input_id="morning")
         await first.close(recoverable=True)
         again = await second.open(says("One."), "t", recover=False)
         assert (await asyncio.wait_for(again.settled(receipt.input_id), 20)).text == "One."
