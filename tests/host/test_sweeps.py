@@ -31,6 +31,16 @@ class HourAhead(SystemClock):
         return later(super().now(), 3_600_000)
 
 
+class StandsStill(SystemClock):
+    """A clock that says what it is told to say."""
+
+    def __init__(self, time: str) -> None:
+        self.time = time
+
+    def now(self) -> str:
+        return self.time
+
+
 async def left(store: Any, *thread_ids: str, name: str = "acme/worker", tenant: str | None = None) -> None:
     """Threads with an input that nobody has run."""
     host = create_harness_host({"log": store})
@@ -109,12 +119,15 @@ async def test_a_host_that_has_the_thread_open_wakes_it_itself(store: Any) -> No
 
 
 async def test_a_host_that_opened_the_thread_without_recovering_it_wakes_it_too(store: Any) -> None:
-    first, second = create_harness_host({"log": store}), create_harness_host({"log": store}, clock=HourAhead())
+    morning = "2099-01-01T08:00:00.000Z"
+    clock = StandsStill(later(morning, -50))
+    first, second = create_harness_host({"log": store}), create_harness_host({"log": store}, clock=clock)
     async with closing(first, second):
         session = await first.open(says("One."), "t")
-        receipt = await session.wake_at(datetime.now(UTC) + timedelta(minutes=30), "Good morning", input_id="morning")
+        receipt = await session.wake_at(morning, "Good morning", input_id="morning")
         await first.close(recoverable=True)
         again = await second.open(says("One."), "t", recover=False)
+        clock.time = morning
         assert (await asyncio.wait_for(again.settled(receipt.input_id), 20)).text == "One."
 
 
