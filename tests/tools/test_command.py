@@ -115,8 +115,9 @@ async def test_the_time_limit_ends_the_whole_group(tmp_path, call, helpers):
     tool = shell(tmp_path, "sh -c 'echo $$ > inner; sleep 60' & sleep 60", timeout_ms=300)
     with pytest.raises(CommandFailed, match=r"within 0\.3 s"):
         await tool.call({}, call.context)
-    inner = int((tmp_path / "inner").read_text())
-    await helpers.until_async(lambda: not helpers.lives(call.pid) and not helpers.lives(inner))
+    inner = tmp_path / "inner"  # where the machine was so busy that it came to nothing, there is one process less to end
+    pids = [call.pid, *(int(pid) for pid in (inner.read_text().split() if inner.exists() else ()))]
+    await helpers.until_async(lambda: not any(map(helpers.lives, pids)))
 
 
 @pytest.mark.parametrize("how", ["abort", "cancel"])
