@@ -39,6 +39,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_INPUT_CONFLICT": ErrorCode("The input id was used before, with other content.", "Give the new input an id of its own.", 2),
     "LOUSHO_INPUT_REJECTED": ErrorCode("An input can not be taken: nobody will ever read it.", "Send it as a new message.", 2),
     "LOUSHO_INPUT_NOT_FOUND": ErrorCode("Nobody ever sent an input with this id.", "Use the id of its receipt.", 3),
+    "LOUSHO_INPUT_NOT_WAITING": ErrorCode("The input does not wait: unknown, begun, or ended.", "See what does: `lousho inputs`.", 3),
     "LOUSHO_MESSAGE_NOT_FOUND": ErrorCode("The thread has no such message to fork at.", "Look at the transcript of its handle.", 3),
     "LOUSHO_BACKGROUND_AGENT_NOT_FOUND": ErrorCode("The thread has no background agent with this id.", "See the agents of its handle.", 3),
     "LOUSHO_BACKGROUND_LIMIT": ErrorCode(

@@ -32,7 +32,11 @@ _KEPT, _SOME = 10_000, 100
 
 
 class Asking:
-    """What is asked of one store. ``say`` is told, once each, that the store can not be read and that it can again."""
+    """What is asked of one store. ``say`` is told, once each, that the store can not be read and that it can again.
+
+    Attributes:
+        answered: whether it could be read at all.
+    """
 
     def __init__(self, store: LogStore, clock: Clock, say: Callable[[str], None]) -> None:
         self._store, self._clock, self._say = store, clock, say
@@ -40,7 +44,7 @@ class Asking:
         self._last_s = 0.0
         self._asked_at = clock.monotonic()
         self._least_s = _LEAST_S
-        self._begun = self._told = False
+        self.answered = self._told = False
         self._failures = 0
 
     async def some(self, room: int, without: Collection[str], strange: Collection[str] = ()) -> tuple[Head, ...]:
@@ -54,7 +58,7 @@ class Asking:
         try:
             found = await self._timed(self._store.pending(room, self._clock.now(), without, strange))
         except StorageError as error:
-            if not self._begun:
+            if not self.answered:
                 raise
             if not self._failures:
                 self._say(f"the store can not be read now: {error}")
@@ -64,7 +68,7 @@ class Asking:
         if self._failures:
             self._failures = 0
             self._say("the store can be read again")
-        self._begun = True
+        self.answered = True
         self._least_s = _LEAST_S if found else min(self._least_s * 2, _IN_VAIN_S) if self._told else self._least_s
         self._told = False
         return tuple(found)

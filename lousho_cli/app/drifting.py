@@ -13,12 +13,12 @@ from lousho_cli.app.driving import require_writable
 from lousho_cli.app.loading import load
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import Status
-from lousho_cli.app.sessions import IMPORT_CUT, find_session, is_cleared, read_heads
+from lousho_cli.app.sessions import find_session, is_cleared, read_heads
 from lousho_cli.app.wiring import open_store
 from lousho_cli.core.fingerprint import compare_fingerprints
 from lousho_cli.core.resuming import DriftMode, drift_of, missing_tools
 from lousho_cli.domain.agent import AgentDrift
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import IMPORT_CUT, Session
 from lousho_cli.errors import ConfigurationError, DamagedLogError, LogVersionError, McpServerError
 from lousho_cli.ports.log_store import LogStore
 

@@ -21,13 +21,13 @@ from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.cassettes import finish_tape, in_own_words, option_of
 from lousho_cli.app.harnesses import harness_of_one
+from lousho_cli.app.hints import store_option
 from lousho_cli.app.loading import Loaded
 from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
 from lousho_cli.app.results import PendingItem, RunDone
 from lousho_cli.app.run_ends import decides, done_of, failed_as_said, next_command
-from lousho_cli.app.secrets import mask_url
-from lousho_cli.app.sessions import IMPORT_CUT, pending_item
+from lousho_cli.app.sessions import pending_item
 from lousho_cli.app.signals import Caught, watching
 from lousho_cli.app.unfinished import agents_left, lead_of, waiting_agent
 from lousho_cli.app.wiring import locate_store
@@ -55,7 +55,7 @@ from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.leads import tell_lead
 from lousho_cli.executor.results import RunResult, result_of
-from lousho_cli.executor.session_log import newer_version
+from lousho_cli.executor.session_log import import_cut, newer_version
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.host.observing import Observer
 from lousho_cli.host.ordering import used_up
@@ -90,7 +90,7 @@ def suffix_of(choice: AgentChoice) -> str:
 
 def store_flag(choice: AgentChoice) -> str:
     """The store as it was named, for a shell; a password in it is masked, and has to be put in again."""
-    return f" --store {shlex.quote(mask_url(choice.store))}" if choice.store else ""
+    return store_option(choice.store)
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -358,8 +358,7 @@ def require_writable(loaded: Loaded) -> None:
     if loaded.newer:
         raise newer_version(loaded.id)
     if IMPORTING in loaded.session.settings:
-        hint = "Import it again, which brings the rest, or delete it."
-        raise ConfigurationError(f"session {loaded.id}: {IMPORT_CUT}", code="LOUSHO_IMPORT_CUT", hint=hint)
+        raise import_cut(loaded.id)
     if loaded.damage:
         raise DamagedLogError(
             f"session {loaded.id} is damaged: {loaded.damage[0]}",

@@ -9,7 +9,7 @@ from lousho_cli.errors import NotFoundError
 
 _RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
 _DATA = ("list", "pending", "history", "show", "fork", "diff", "fsck", "delete", "doctor", "config", "follow", "abort", "import", "worker")
-_UPKEEP = ("drift", "prune", "trim", "eval", "export")
+_UPKEEP = ("drift", "prune", "trim", "eval", "export", "init", "inputs")
 _LINES = ("follow", "worker")
 """Commands whose ``--json`` is a line for each thing that happens."""
 _FLAGS = {"resume-check": "resume --check", "resume-all": "resume --all", "fork-run": "fork --run", "eval-add": "eval add"}
@@ -80,6 +80,7 @@ def _type_of(name: str) -> Any:
         following,
         histories,
         import_results,
+        inputs,
         pruning,
         results,
         sessions,
@@ -107,6 +108,8 @@ def _type_of(name: str) -> Any:
         "config": list[config.Setting],
         "import": import_results.Import,
         "export": exporting.Export,
+        "init": list[str],
+        "inputs": inputs.Inputs,
         "drift": list[drifting.DriftFound],
         "eval": eval_results.EvalRun,
         "eval-add": add.Added,

@@ -14,6 +14,7 @@ from lousho_cli.app.usage import Totals, head_totals
 from lousho_cli.app.wiring import open_store
 from lousho_cli.core.session_ids import check_session_id, keeps_only_a_pause
 from lousho_cli.domain.heads import Head, WaitsFor
+from lousho_cli.domain.session import IMPORT_CUT
 from lousho_cli.errors import AmbiguousError, NotAStoreError, NotFoundError, StorageError
 from lousho_cli.ports.log_store import Heads, LogStore
 from lousho_cli.ports.sessions import Sessions
@@ -54,10 +55,6 @@ class Listing(msgspec.Struct, frozen=True):
     damaged: tuple[tuple[str, str], ...] = ()
     cleared: int = 0
     newer: tuple[str, ...] = ()
-
-
-IMPORT_CUT = "its import did not come to its end"
-"""What is wrong with a session of which perhaps only a part was imported."""
 
 
 def is_cleared(head: Head) -> bool:

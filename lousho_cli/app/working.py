@@ -162,6 +162,8 @@ class Worker:
             await self._say_status(ask=True)
 
     async def _say_status(self, *, ask: bool) -> None:
+        if not self._asking.answered:  # it has not begun: the error alone is to come, if one does
+            return
         self._stand()
         numbers = msgspec.structs.asdict(self._standing)
         times = await self._asking.times(ask=ask)

@@ -115,7 +115,7 @@ class Face:
 
     def fail(self, error: BaseException) -> None:
         """Reports an error: one line on stderr, or with ``--json`` an envelope on stdout."""
-        message, code, hint = _said(error)
+        message, code, hint = self._said(error)
         if self.json and not self.out.wrote_document:
             self.out.document(self.command, {"error": self.error_body(error), "warnings": self.err.warnings})
         else:
@@ -124,7 +124,7 @@ class Face:
 
     def error_body(self, error: BaseException) -> dict[str, Any]:
         """An error as the envelope has it."""
-        message, code, hint = _said(error)
+        message, code, hint = self._said(error)
         return {
             "code": code,
             "message": self._hidden(message),
@@ -133,6 +133,18 @@ class Face:
             "session": getattr(error, "session_id", None),
             "step": getattr(error, "step", None),
         }
+
+    def named(self, text: str) -> str:
+        """``text``, in which each command names the store that ``--store`` named, so that it can be pasted."""
+        if self.store is None:
+            return text
+        from lousho_cli.app.hints import naming_store
+
+        return naming_store(text, self.store)
+
+    def _said(self, error: BaseException) -> tuple[str, str, str]:
+        message, code, hint = _said(error)
+        return message, code, self.named(hint)
 
     def _hidden(self, text: str) -> str:
         from lousho_cli.app.secrets import hider

@@ -29,6 +29,7 @@ COMMANDS = (
     "reject",
     "answer",
     "abort",
+    "inputs",
     "list",
     "history",
     "show",

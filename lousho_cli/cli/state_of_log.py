@@ -13,5 +13,5 @@ def report(face: Face, loaded: Any) -> Exit:
     if loaded.newer:
         face.err.warning(loaded.newer)
     for detail in loaded.damage:
-        face.err.warning(f"session {loaded.id} is damaged: {detail}; see: lousho fsck")
+        face.err.warning(f"session {loaded.id} is damaged: {detail}; {face.named('see: lousho fsck')}")
     return Exit.DAMAGED if loaded.damage else Exit.DONE

@@ -22,6 +22,9 @@ Pair = tuple[int | None, int | None]
 MOST_PLACES = 20
 """So many places of one value are told apart; the rest is counted. A list with an item more at its front has as many as items."""
 
+WHOLE = "(root)"
+"""Where the sides part that have no place in common: a text, a number, or a result on one side alone."""
+
 Names = tuple[str, ...]
 """The tools of a step, in call order."""
 
@@ -49,9 +52,9 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def where(self) -> str:
-        """The step on both sides, the tool, the field and the path, in words."""
+        """The step on both sides, the tool, the field and the path in it, in words."""
         where = [f"step {self.a_step or self.b_step}" if self.a_step == self.b_step else _steps(self.a_step, self.b_step)]
-        return ", ".join(where + [part for part in (self.tool, self.field, self.path) if part])
+        return ", ".join(where + [part for part in (self.tool, self.field, self.path) if part and part != WHOLE])
 
     def describe(self, width: int = 200) -> str:
         """The difference in one line, each value cut to ``width`` characters."""
@@ -178,7 +181,7 @@ def _of_call(a: StepCall | None, b: StepCall | None, a_step: int | None, b_step:
         shown = parted[:MOST_PLACES]
         for number, (path, was, now) in enumerate(shown, 1):
             more = len(parted) - len(shown) if number == len(shown) else 0
-            yield Change("changed", "args" if field == "args" else "result", a_step, b_step, a.name, path or "(root)", was, now, more)
+            yield Change("changed", "args" if field == "args" else "result", a_step, b_step, a.name, path or WHOLE, was, now, more)
 
 
 def _parted(a: str | None, b: str | None) -> list[Difference]:

@@ -156,6 +156,9 @@ HOST_FOLDER = "lousho.host_folder"
 IMPORTING = "lousho.importing"
 """The setting of a session that is being imported: the first batch that is written sets it, and the last one takes it away."""
 
+IMPORT_CUT = "its import did not come to its end"
+"""What is told of one that still has it while nobody imports it."""
+
 
 class Wake(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """When a session is to be taken up by whoever finds it. ``messages`` become the input ``id`` then; without any none does."""

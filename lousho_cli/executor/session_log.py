@@ -23,9 +23,9 @@ from lousho_cli.core.states import session_from, state_from
 from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import readable
-from lousho_cli.domain.session import Run, Session
+from lousho_cli.domain.session import IMPORT_CUT, IMPORTING, Run, Session
 from lousho_cli.domain.times import ms_since_1970
-from lousho_cli.errors import LogVersionError, OwnershipLostError, StorageError
+from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.executor.asks import Asks
 from lousho_cli.executor.keeping import DEFAULT_KEEPING, Keeping
 from lousho_cli.ports.clock import Clock
@@ -91,12 +91,15 @@ class SessionLog:
 
         Raises:
             SessionBusyError, DamagedLogError, LogVersionError, StorageError: as the store says.
+            ConfigurationError: not all of it was imported.
         """
         claim = await store.claim(session_id, host, keeping.ttl_ms, keeping.renew_ms)
         try:
             known, since = await _read(store, session_id)
             if known.format > r.FORMAT or known.unknown:
                 raise newer_version(session_id)
+            if IMPORTING in known.settings:
+                raise import_cut(session_id)
         except BaseException:
             await store.release(claim)
             raise
@@ -329,6 +332,11 @@ def newer_version(session_id: str) -> LogVersionError:
         f"session {session_id} was written by a newer version",
         hint="Update lousho to go on with it; it can still be shown.",
     )
+
+
+def import_cut(session_id: str) -> ConfigurationError:
+    hint = "Import it again, which brings the rest, or delete it."
+    return ConfigurationError(f"session {session_id}: {IMPORT_CUT}", code="LOUSHO_IMPORT_CUT", hint=hint)
 
 
 _FROM_OUTSIDE = frozenset(

@@ -44,12 +44,21 @@ class Owned:
         self.inbox, self.guard = Inbox(log, self, intake), Guard(log)
         self._observer, self._own = observer, own
         self._controller: AbortController | None = None
+        self._before: int | None = None  # the run that had ended before the turn that runs now began
         self._stopped: bool | None = None
 
     @property
     def at_work(self) -> bool:
-        """Whether a turn runs, or one is to begin; else the log is about to be given back."""
-        return self._controller is not None or self.beginnings.more
+        """Whether a turn runs, or one is to begin; else the log is about to be given back.
+
+        One whose end stands in the log runs no more: whoever waited for that may be told before its last write is synced.
+        """
+        return (self._controller is not None and not self._has_ended) or self.beginnings.more
+
+    @property
+    def _has_ended(self) -> bool:
+        session = self.log.session
+        return not stands_open(session) and session.run.number != self._before
 
     def abort(self) -> None:
         """Stops the turn that runs, for good."""
@@ -70,6 +79,7 @@ class Owned:
             SDKError, PropagatingToolError: nothing in the log ends it, so going on at once would only do the same again.
         """
         agent = pinned(agent, Pin(self.log, host_id))
+        self._before = None if stands_open(self.log.session) else self.log.run.number
         controller = self._controller = AbortController()
         if self._stopped is not None:
             self.stop(recoverable=self._stopped)

@@ -145,7 +145,7 @@ async def test_an_agent_that_is_started_meanwhile_keeps_nobody_waiting(tmp_path:
         await owner.release(claim)
 
     going_on = asyncio.create_task(go_on())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         done = await abort(place, "t", print)
     await going_on
     assert (done.outcome, done.by) == ("aborted", "owner")

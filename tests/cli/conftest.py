@@ -285,7 +285,7 @@ class Project:
     def let_go(self, tool: str) -> None:
         (self.folder / f"hold-{tool}").unlink()
 
-    def until(self, fact: Callable[[], Any], seconds: float = 20.0) -> Any:
+    def until(self, fact: Callable[[], Any], seconds: float = 60.0) -> Any:
         """Waits for a fact and gives it."""
         end = time.monotonic() + seconds
         while not (found := fact()):

@@ -55,7 +55,7 @@ def test_it_goes_on_until_the_run_has_ended(store: Any, trip: Any, folder: Path)
         assert follower.poll() is None
         store("trip", batches[2:])
         rest = [json.loads(line) for line in follower.stdout]
-        assert follower.wait(timeout=10) == 0
+        assert follower.wait(timeout=30) == 0
     assert rest[-1]["type"] == "lousho.input_settled"
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from lousho_cli.app.hints import WITH_STORE, WITHOUT_STORE, naming_store
+from lousho_cli.cli.main import COMMANDS
 
 FILES: dict[str, bytes] = {
     "empty.yaml": b"",
@@ -79,3 +84,43 @@ def test_a_log_that_is_a_folder_says_what_to_do(lousho: Any, folder: Path) -> No
     ran = lousho("show", "d")
     assert ran.code in (1, 7)
     assert "lousho fsck" in ran.err
+
+
+def test_every_command_reads_the_store_that_is_named_or_needs_none() -> None:
+    assert not WITHOUT_STORE & {*WITH_STORE}
+    assert {*COMMANDS} == WITHOUT_STORE | {*WITH_STORE}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Decide it first: lousho approve 7f (or reject).", "Decide it first: lousho approve --store 'a b' 7f (or reject)."),
+        ("lousho fsck and lousho show tell more", "lousho fsck --store 'a b' and lousho show --store 'a b' tell more"),
+        ("Go on with: lousho resume trip --store other", "Go on with: lousho resume trip --store other"),
+        ("lousho schema agent; this lousho reads it", "lousho schema agent; this lousho reads it"),
+    ],
+)
+def test_a_command_in_a_text_names_the_store(said: str, told: str) -> None:
+    assert naming_store(said, "a b") == told
+    assert naming_store(said, None) == said
+
+
+def test_what_a_hint_tells_to_do_works_as_it_is_pasted(lousho: Any, store: Any, waiting: Any, folder: Path) -> None:
+    store("booking", waiting(), path="my store")
+    refused = lousho("delete", "booking", "--yes", "--store", "my store")
+    asked = json.loads(lousho("delete", "booking", "--yes", "--store", "my store", "--json").out)["error"]["hint"]
+    assert refused.code == 4
+    assert asked in refused.err
+    command = re.search(r"lousho approve .*? (?=\()", asked)
+    assert command is not None
+    decided = lousho(*shlex.split(command[0])[1:], "--no-resume")
+    assert decided.code == 0, decided.err
+    log = folder / "my store" / "sessions" / "booking" / "log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"Book", b"Cook", 1))
+    shown = lousho("show", "booking", "--store", "my store")
+    assert "see: lousho fsck --store 'my store'" in shown.err
+
+
+def test_a_password_in_the_address_of_a_store_stays_out_of_hints() -> None:
+    hint = naming_store("See: lousho fsck", "postgresql://anna:pass-word@db/x")
+    assert hint == "See: lousho fsck --store 'postgresql://anna:[secret]@db/x'"

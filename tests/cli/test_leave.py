@@ -70,3 +70,37 @@ def test_how_it_runs_can_not_be_said_here(project: Any, wish: list[str]) -> None
     refused = project.run("Go", "--leave", *wish)
     assert (refused.code, "Traceback" in refused.err) == (2, False)
     assert project.lousho("list", "--json").data == []
+
+
+def test_an_input_that_waits_can_be_taken_back_where_nobody_drives_the_session(project: Any) -> None:
+    project.write("done", "again")
+    project.run("Go", "-s", "s", "--input-id", "k1", "--leave")
+    project.run("And more", "-s", "s", "--input-id", "k2", "--leave")
+    listed = project.lousho("inputs", "s")
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["ID", "k1", "k2"]
+    assert project.lousho("inputs", "s", "--drop", "k2").out == "input k2 of s was taken back\n"
+    data = project.lousho("inputs", "s", "--json").data
+    assert [(one["id"], one["delivery"], one["text"]) for one in data["waiting"]] == [("k1", "queue", "Go")]
+    again = project.lousho("inputs", "s", "--drop", "k2")
+    assert (again.code, "[LOUSHO_INPUT_NOT_WAITING] What waits: k1." in again.err) == (3, True)
+    works(project)
+    assert [message["content"] for message in project.messages("s") if message["role"] == "user"] == ["Go"]
+    refused = project.lousho("inputs", "s", "--drop", "k1")
+    assert (refused.code, "lousho abort s" in refused.err) == (3, True)
+    assert (project.lousho("inputs", "s").out, project.lousho("inputs", "s", "-q").out) == ("", "")
+
+
+def test_who_drives_the_session_takes_an_input_back_that_waits(project: Any, spawn: Any) -> None:
+    project.write(["a"], "done", "never")
+    project.hold("a")
+    owner = spawn("run", "agent.py", "Go", "-s", "s")
+    project.until_started("a")
+    project.run("More", "-s", "s", "--input-id", "k", "--leave")
+    project.run("And", "-s", "s", "--input-id", "k2", "--leave")
+    dropped = project.lousho("inputs", "s", "--drop", "k", "--json").data
+    assert (dropped["dropped"], [one["id"] for one in dropped["waiting"]]) == ("k", ["k2"])
+    assert project.lousho("inputs", "s", "--drop", "k2", "-q").out == "k2\n"
+    project.let_go("a")
+    assert owner.wait(20) == 0
+    assert works(project) == []
+    assert [message["content"] for message in project.messages("s") if message["role"] == "user"] == ["Go"]

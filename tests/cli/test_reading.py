@@ -347,3 +347,19 @@ def test_case_066_ids_that_a_provider_invents_make_no_difference(lousho: Any, fo
     assert said.code == 0, said.out
     assert "diverged_at" not in said.data
     assert [step["tools"][0]["id"] for step in (said.data["a"][0], said.data["b"][0])] == ["one_1", "other_1"]
+
+
+def test_a_decided_pause_is_told_as_decided_until_the_next_answer(lousho: Any) -> None:
+    lousho("run", "booking", "-s", "b")
+    assert "finish:      awaiting-approval\n" in lousho("show", "b").out
+    lousho("approve", "b")
+    shown = lousho("show", "b@1").out
+    assert "status:      in-progress\nfinish:      awaiting-approval, decided\n" in shown
+    assert lousho("show", "b@1", "--json").data["finish_reason"] == "awaiting-approval"  # the word on every wire
+    assert "finish:      stop\n" in lousho("show", "b").out
+
+
+def test_diff_of_results_that_are_no_objects_names_no_place(lousho: Any, store: Any, trip: Any) -> None:
+    store("a", trip(forecast='"sun"'))
+    store("b", trip(forecast='"rain"'))
+    assert 'step 1, weather, result: "sun" -> "rain"\n' in lousho("diff", "a", "b").out

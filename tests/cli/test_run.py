@@ -228,7 +228,7 @@ def test_case_019_a_failed_run_ends_with_the_command_that_goes_on(project: Any) 
 
 def test_case_031_a_gated_call_without_a_terminal_ends_the_command(project: Any, process: Any) -> None:
     project.write(["gated"], "done", tools=["gated"], gated=["gated"])
-    ran = process("run", "agent.py", "Go", timeout=10)
+    ran = process("run", "agent.py", "Go", timeout=30)
     assert ran.returncode == 4
     assert last_line(ran.stderr.decode()).startswith("lousho approve ")
     assert project.counts == {}

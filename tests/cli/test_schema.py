@@ -33,6 +33,8 @@ def test_what_is_printed_is_valid(lousho: Any, store: Any, trip: Any, waiting: A
         "drift": ["drift", "trip", "booking"],
         "prune": ["prune", "--older-than", "1d", "--dry-run"],
         "trim": ["trim", "trip", "--dry-run"],
+        "init": ["init", "project"],
+        "inputs": ["inputs", "trip"],
     }.items():
         ran = lousho(*args, "--json")
         jsonschema.validate(ran.data, schema_of(name))

@@ -374,7 +374,7 @@ def test_ds_164_in_a_rolling_deploy_a_turn_goes_on_within_a_second(project: Any,
         "status",
     ]  # ``pending`` or not: by now the other one may have done it all
     assert line_of(new, "s", "settled")["done"]["text"] == "done"
-    assert time.monotonic() - gone < 10  # a lease would last for 30
+    assert time.monotonic() - gone < 25  # a lease would last for 30
     assert project.counts == {"a": (1, 1), "b": (2, 1)}
     new.send_signal(signal.SIGTERM)
     assert new.wait(20) == 143
@@ -391,7 +391,7 @@ def test_a_killed_worker_is_taken_over_from_at_once(project: Any, left: Any, spa
     project.let_go("b")
     began = time.monotonic()
     assert ("s", "settled") in told(project.lousho("worker", "--once", "--json").out)
-    assert time.monotonic() - began < 10  # and not its lease
+    assert time.monotonic() - began < 25  # and not its lease
     assert project.counts == {"a": (1, 1), "b": (3, 1)}
 
 
@@ -404,7 +404,8 @@ def test_ctrl_c_gives_back_and_a_second_one_leaves_at_once(project: Any, cut: An
     worker.send_signal(signal.SIGINT)
     project.until(lambda: "stopping" in worker.stderr.readline())
     worker.send_signal(signal.SIGINT)
-    assert worker.wait(3) == 130
+    assert worker.wait(20) == 130
+    assert "given back" not in worker.stdout.read()
     project.let_go("a")
     assert project.lousho("worker", "--once").code == 0
     assert project.lousho("list", "--json").data[0]["outcome"] == "completed"
@@ -446,6 +447,14 @@ def test_in_a_file_a_worker_says_how_it_stands_where_that_changed(project: Any, 
     said = [line for line in (folder / "log").read_text().splitlines() if line.startswith("status: ")]
     assert len(said) == len({line.partition(", store ")[0] for line in said})
     assert said[-1].startswith("status: 0 running, 0 queued, 1 done, cost unknown")
+
+
+def test_of_a_worker_that_can_not_begin_the_error_comes_alone(lousho: Any) -> None:
+    refused = lousho("worker", "--store", "postgresql://u@127.0.0.1:1/x", "--status-every", "1ms")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
+    assert refused.err.startswith("error: ")
+    said = lousho("worker", "--store", "postgresql://u@127.0.0.1:1/x", "--json").out
+    assert [*json.loads(said)] == ["schema", "command", "error", "warnings"]
 
 
 @pytest.mark.parametrize("wrong", ["--status-every=soon", "--status-every=-1s", "--lease=0", "--lease=1ms"])

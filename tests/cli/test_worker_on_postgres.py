@@ -95,7 +95,7 @@ def test_what_a_stopped_worker_ran_goes_on_elsewhere_at_once_and_costs_no_attemp
     project.until_started("b")
     project.let_go("b")
     assert line_of(new, "settled", "s")["done"]["text"] == "done"
-    assert time.monotonic() - gone < 15  # its lease would last for 30
+    assert time.monotonic() - gone < 25  # its lease would last for 30
     assert project.lousho("list", "--json").data[0]["attempts"] == attempts
     assert project.counts == {"a": (1, 1), "b": (1, 1)}
     new.send_signal(signal.SIGTERM)

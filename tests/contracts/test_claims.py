@@ -88,14 +88,14 @@ async def test_case_197_a_lease_without_length_is_refused(store: LogStore) -> No
 
 
 async def test_a_living_owner_is_renewed(store: LogStore, batch: MakeBatch) -> None:
-    claim = await store.claim("trip", "here", 400)
-    ends = time.monotonic() + 1.2  # three times its lease
+    claim = await store.claim("trip", "here", 1200, 50)  # many renewals a lease: on a busy machine most of them may come late
+    ends = time.monotonic() + 1.5
     while time.monotonic() < ends:
         with pytest.raises(SessionBusyError):
-            await store.claim("trip", "there", 400)
+            await store.claim("trip", "there", 1200)
         await asyncio.sleep(0.02)
     await store.append(claim, [batch(1)])
     assert claim.epoch == 1
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while claim.overdue:  # at most for a moment, while the disk is slow
             await asyncio.sleep(0.01)

@@ -222,7 +222,7 @@ async def test_a_stopped_owner_can_not_trim_what_another_took_over(shared: Share
     other.ask("claim", log="trip", ttl_ms=300)
     other.ask("append", text="saved")
     os.kill(other.pid, signal.SIGSTOP)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             try:
                 claim = await store.claim("trip", "here")

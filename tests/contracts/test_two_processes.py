@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,10 +23,10 @@ SHORT_MS = 300
 
 async def claim_when_free(store: LogStore, log_id: str) -> Claim:
     """Claims as soon as the store allows it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             try:
-                return await store.claim(log_id, "here", SHORT_MS)
+                return await store.claim(log_id, "here")
             except SessionBusyError:
                 await asyncio.sleep(0.01)
 
@@ -60,13 +61,12 @@ async def test_case_186_a_killed_owner_blocks_nobody(shared: Shared, batch: Make
 
 async def test_case_183_a_stopped_owner_is_replaced_and_its_late_write_refused(shared: Shared, batch: MakeBatch) -> None:
     store, start = shared
-    other = start()
+    other, began = start(), time.monotonic()
     other.ask("claim", log="trip", ttl_ms=SHORT_MS)
     assert other.ask("append", text="saved") == 1
     os.kill(other.pid, signal.SIGSTOP)
-    with pytest.raises(SessionBusyError):
-        await store.claim("trip", "here", SHORT_MS)
     claim = await claim_when_free(store, "trip")
+    assert time.monotonic() - began > SHORT_MS / 1000, "not before its lease is over"
     await store.append(claim, [batch(2, claim.epoch)])
     os.kill(other.pid, signal.SIGCONT)
     assert other.ask("append", text="late")["error"] == "OwnershipLostError"
@@ -81,7 +81,7 @@ async def test_a_stopped_owner_that_nobody_replaced_goes_on(shared: Shared) -> N
     other = start()
     other.ask("claim", log="trip", ttl_ms=SHORT_MS)
     os.kill(other.pid, signal.SIGSTOP)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await store.owner("trip") is not None:  # its lease runs out
             await asyncio.sleep(0.01)
     os.kill(other.pid, signal.SIGCONT)
@@ -107,7 +107,7 @@ async def test_a_deleted_session_is_lost_to_its_stopped_owner(shared: Shared, ba
     other.ask("claim", log="trip", ttl_ms=SHORT_MS)
     other.ask("append", text="saved")
     os.kill(other.pid, signal.SIGSTOP)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await store.owner("trip") is not None:
             await asyncio.sleep(0.01)
     assert await store.delete("trip") is True

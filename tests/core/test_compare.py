@@ -230,6 +230,7 @@ def test_arguments_that_are_no_json_are_compared_as_text() -> None:
     assert compare_trajectories(call("t", '{"a": NaN}'), call("t", '{"a": NaN}')).matches
     (change,) = compare_trajectories(call("t", "abc"), call("t", '"abc"')).changes
     assert (change.path, change.a, change.b) == ("(root)", "abc", '"abc"')
+    assert change.where == "step 1, t, args"
     deep = "[" * 5000 + "]" * 5000
     assert not compare_trajectories(call("t", deep), call("t", "[]")).matches
     nested = "[" * 90 + "1" + "]" * 90

@@ -30,7 +30,7 @@ needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace
 
 async def take_over(store: FileStore) -> list[str]:
     """Claims as soon as that is allowed and appends two batches; gives their texts."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             try:
                 claim = await store.claim("trip", "second", 5_000)

@@ -335,7 +335,7 @@ class Bench:
     @staticmethod
     async def until(fact: Callable[[], Any]) -> None:
         """Waits for a fact; fails when it does not come true."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not fact():
                 await asyncio.sleep(0)
 

@@ -32,12 +32,23 @@ async def slow() -> str:
     return "never"
 
 
-async def run(store: Any, provider: Any, **more: Any) -> Any:
+def overtaken(clock: Any) -> Any:
+    """The same, and the time of the run is up once it has begun: on a busy machine that is not sure with a time of milliseconds."""
+
+    async def slow() -> str:
+        clock.ms += 1_000
+        await asyncio.Event().wait()
+        return "never"
+
+    return function_tool(slow)
+
+
+async def run(store: Any, provider: Any, tool: Any = None, **more: Any) -> Any:
     return await AgentExecutor.execute(
         Agent("late"),
         more.pop("input", "go"),
         provider,
-        [function_tool(slow)],
+        [tool or function_tool(slow)],
         session_id="late",
         checkpoint_store=store.checkpoints,
         approval_store=store.approvals,
@@ -47,18 +58,20 @@ async def run(store: Any, provider: Any, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("where", ["model", "tool"])
-async def test_a_run_out_of_time_ends_with_every_call_answered(tmp_path: Path, where: str) -> None:
+async def test_a_run_out_of_time_ends_with_every_call_answered(tmp_path: Path, clock: Any, where: str) -> None:
     store = FileStore(tmp_path)
-    provider = Silent() if where == "model" else ScriptedProvider([CALL, "never"])
-    result = await run(store, provider, max_duration_ms=60)
+    if where == "model":
+        result = await run(store, Silent(), max_duration_ms=60)
+    else:
+        result = await run(store, ScriptedProvider([CALL, "never"]), overtaken(clock), max_duration_ms=60, clock=clock)
     assert (result.finish_reason, result.status, result.outcome) == ("timeout", "finished", "completed")
     answered = [m.tool_call_id for m in result.messages if m.role == "tool"]
     assert answered == (["call_slow"] if where == "tool" else [])
 
 
-async def test_the_next_message_has_time_of_its_own() -> None:
+async def test_the_next_message_has_time_of_its_own(clock: Any) -> None:
     store = memory_store()
-    await run(store, ScriptedProvider([CALL]), max_duration_ms=30)
+    await run(store, ScriptedProvider([CALL]), overtaken(clock), max_duration_ms=30, clock=clock)
     result = await run(store, ScriptedProvider([CALL, "here I am"]), input="again", max_duration_ms=60_000)
     assert (result.finish_reason, result.text) == ("stop", "here I am")
 

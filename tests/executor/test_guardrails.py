@@ -98,7 +98,7 @@ async def test_input_others_left_is_looked_at_and_settled(log_stores: Any, bench
     await log_stores.log_store.post("s", Post("i2", "input", "2026-01-01T00:00:00.000Z", body=[{"role": "user", "content": "bomb"}]))
     guard = Guardrail("input", blocks("bomb"), on_block="throw")
     model = bench.Model("one")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await bench.run(log_stores, model, text=[user("go")], guardrails=[guard])
     session = await read_session(log_stores.again().log_store, "s")
     assert (session.inputs["i2"].status, session.inputs["i2"].outcome) == ("settled", "failed")
@@ -219,10 +219,10 @@ async def test_an_abort_does_not_wait_for_a_guardrail_on_input(store: Any, bench
 
     guards = [Guardrail("input", hangs)]
     running = asyncio.ensure_future(bench.run(store, model, text="hi", guardrails=guards, signal=controller.signal))
-    await asyncio.wait_for(waiting.wait(), 5)
+    await asyncio.wait_for(waiting.wait(), 30)
     controller.abort()
     with pytest.raises(AbortedError):
-        await asyncio.wait_for(asyncio.shield(running), 5)
+        await asyncio.wait_for(asyncio.shield(running), 30)
     assert (model.asked, await store.again().saved()) == ([], None)
     result = await bench.run(store.again(), model, text="hi")
     assert bench.shape(result.messages) == ["system:Be brief.", "user:hi", "assistant:done"]
@@ -243,9 +243,9 @@ async def test_an_abort_does_not_wait_for_one_on_input_that_joins(log_stores: An
     guards, model = [Guardrail("input", hangs_on_more)], bench.Model(bench.Calls("work"), "done")
     options = {"guardrails": guards, "signal": controller.signal, "input_queue": queue}
     running = asyncio.ensure_future(bench.run(log_stores, model, box.tools, **options))
-    await asyncio.wait_for(waiting.wait(), 5)
+    await asyncio.wait_for(waiting.wait(), 30)
     controller.abort()
-    result = await asyncio.wait_for(asyncio.shield(running), 5)
+    result = await asyncio.wait_for(asyncio.shield(running), 30)
     assert result.finish_reason == "aborted"
     assert bench.shape(result.messages)[-1] == "result:c1"
 

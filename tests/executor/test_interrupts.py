@@ -28,7 +28,7 @@ async def test_a_listener_may_abort_at_any_event(log_stores: Any, bench: Any, ho
 
         session = f"s{at}"
         options = {"session_id": session, "signal": controller.signal, "on_event": listen}
-        result = await asyncio.wait_for(bench.run(log_stores, bench.Model(*turns), box.tools, **options), 5)
+        result = await asyncio.wait_for(bench.run(log_stores, bench.Model(*turns), box.tools, **options), 30)
         assert result.finish_reason in ("aborted", "stop", "tool_calls"), (at, seen)
         again = await bench.run(log_stores.again(), bench.Model(*turns), box.tools, [], session_id=session)
         assert (again.text, again.status) == ("done", "finished"), (at, seen)

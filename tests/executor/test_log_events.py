@@ -180,7 +180,7 @@ async def test_who_goes_on_behind_any_event_gets_exactly_the_rest(log_stores: An
 
 
 async def test_a_reader_of_a_finished_run_ends(log_stores: Any, told: list[Any]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await read(log_stores.again(), follow=True) == told
     assert (told[0].type, told[-1].type) == ("run.start", "run.done")
 
@@ -206,7 +206,7 @@ async def test_a_reader_of_a_run_that_may_go_on_waits_for_it(log_stores: Any, be
         await bench.decide(log_stores.again(), first.result().approval_id, bench.Model(None, "done"), box.tools)
     else:
         await bench.run(log_stores.again(), bench.Model("done", "done"), box.tools, [])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await reader
     (done,) = [event for event in events[known:] if event.type == "run.done"]
     assert done.finish_reason == "stop"
@@ -216,7 +216,7 @@ async def test_a_reader_of_a_run_that_may_go_on_waits_for_it(log_stores: Any, be
 async def test_a_log_that_is_deleted_has_ended(log_stores: Any, bench: Any, box: Any) -> None:
     box.tool("pay", needs_approval=True)
     await bench.run(log_stores, bench.Model(bench.Calls("pay")), box.tools)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         async for event in session_events(log_stores.again().checkpoints, "s", follow=True):
             if event.type == "run.done":
                 assert await log_stores.log_store.delete("s")

@@ -49,7 +49,7 @@ def says(*answers: Any, name: str = "acme/worker", **options: Any) -> Any:
 
 async def until(condition: Callable[[], Any]) -> None:
     """Waits until ``condition``, which may be async, holds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             held = condition()
             if await held if hasattr(held, "__await__") else held:

@@ -69,6 +69,21 @@ async def test_a_thread_that_is_only_being_given_back_is_not_busy(host: HarnessH
     assert (await session.execute("So?")).text == "Three."
 
 
+async def test_who_heard_of_an_end_may_go_on_at_once(host: HarnessHost, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = store.append
+
+    async def told_late(*args: Any, **options: Any) -> None:
+        await append(*args, **options)
+        for _ in range(50):  # others see it already
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(store, "append", told_late)
+    session = await host.open(harness(Model("One.", "Two.")), "t")
+    await session.send("Hi", input_id="a")
+    await session.settled("a")
+    assert (await session.execute("And?")).text == "Two."
+
+
 async def test_an_input_that_had_its_end_has_it_once_more(host: HarnessHost, store: Any) -> None:
     model = Model("One.", "Two.")
     session = await host.open(harness(model), "t")

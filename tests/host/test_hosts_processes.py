@@ -99,7 +99,7 @@ async def epochs(store: Any) -> list[int]:
 
 async def test_ds_010_a_host_that_stood_still_past_its_lease_writes_nothing_more(shared: Any) -> None:
     store, place, start = shared
-    other = start(1_000)  # less, and a loaded machine loses it before the turn has begun
+    other = start(2_000)  # less, and a loaded machine loses it before the turn has begun
     assert other.ask("send", id="a") == "accepted"
     assert other.said() == "began"
     other.signal(signal.SIGSTOP)

@@ -310,7 +310,7 @@ async def test_a_command_that_tidies_up_when_it_is_stopped_holds_nothing_up(stor
     host = create_harness_host({"log": store})
     harness = scripted("One.", commands={"tidies": tidies}, durability={"recover": fails})
     await store.post("t", Post("c", "command", "2026-01-01T00:00:00.000Z", None, {"name": "tidies", "args": None}))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await host.open(harness, "t")
         await host.idle("t")
         assert refused.is_set()

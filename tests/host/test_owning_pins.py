@@ -13,7 +13,7 @@ from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.tools.define import define_tool
 from tests.host.owning import closing, nobody_owns, until
 
-LIVES = {"expires_after_ms": 400, "renew_every_ms": 100}
+LIVES = {"expires_after_ms": 1000, "renew_every_ms": 50}
 
 
 def coder(ran: list[str], *turns: Any) -> Any:

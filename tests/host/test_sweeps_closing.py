@@ -59,7 +59,7 @@ async def test_ds_162_a_prompt_of_this_host_while_a_swept_session_closes_is_answ
     host, agent = create_harness_host({"log": slow}), harness(Model("One.", "Two."))
     async with closing(host):
         await swept(slow, host, agent)
-        session = await asyncio.wait_for(opening(host, agent, slow, opened), 10)
+        session = await asyncio.wait_for(opening(host, agent, slow, opened), 30)
         assert (await session.settled("a")).text == "One."
         assert (await session.settled("b")).text == "Two."
 

@@ -14,7 +14,7 @@ from tests.host.owning import closing
 
 async def test_the_tool_of_one_thread_does_not_wait_for_that_of_another() -> None:
     rings = threading.Event()
-    waits = define_tool(name="waits", execute=lambda: rings.wait(10))
+    waits = define_tool(name="waits", execute=lambda: rings.wait(60))
     ring = define_tool(name="ring", execute=lambda: rings.set() or "rang")
     first = define_harness("acme/waits", ScriptedProvider([{"tool_calls": [{"name": "waits", "id": "w"}]}, "Heard."]), tools=[waits])
     second = define_harness("acme/rings", ScriptedProvider([{"tool_calls": [{"name": "ring", "id": "r"}]}, "Rang."]), tools=[ring])

@@ -8,9 +8,13 @@ import pytest
 
 from lousho_cli.core import pending, versions
 from lousho_cli.domain import records as r
-from lousho_cli.errors import LogVersionError
+from lousho_cli.domain.messages import user
+from lousho_cli.domain.session import IMPORTING
+from lousho_cli.errors import ConfigurationError, LogVersionError
+from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.host.host import create_harness_host
+from lousho_cli.providers.scripted import ScriptedProvider
 from tests.host.owning import Work, closing, nobody_owns, says
 
 
@@ -69,3 +73,24 @@ async def test_ds_192_a_newer_host_finishes_what_an_older_one_let_go(store: Any,
         async with closing(newer):
             assert [one.thread_id for one in await newer.resume_pending([work.harness()])] == ["t"]
             assert (await session.settled("a")).text == "Done."
+
+
+async def test_nobody_goes_on_with_half_an_import(store: Any) -> None:
+    claim = await store.claim("t", "importer")
+    records = (r.Claimed("importer"), r.Created("a"), r.SettingChanged(IMPORTING, True), r.Splice(0, (user("One?"),)))
+    await store.append(claim, (r.Batch(1, claim.epoch, SYSTEM_CLOCK.now(), records),))
+    await store.release(claim)
+    before = (await store.read("t")).batches
+    provider = ScriptedProvider(["Never said."])
+    host = create_harness_host({"log": store})
+    async with closing(host):
+        session = await host.open(says("Never said.", name="a"), "t")
+        for going_on in (
+            session.send("And?"),
+            AgentExecutor.execute(agent={"id": "a"}, input="And?", provider=provider, session_id="t", checkpoint_store=store.checkpoints),
+        ):
+            with pytest.raises(ConfigurationError) as caught:
+                await going_on
+            assert caught.value.code == "LOUSHO_IMPORT_CUT"
+        assert await host.resume_pending([says("Never said.", name="a")]) == []
+    assert (await store.read("t")).batches == before

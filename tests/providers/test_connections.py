@@ -48,7 +48,7 @@ async def refused(provider: OpenAIProvider | AnthropicProvider) -> ProviderError
 
 async def test_a_server_that_does_not_finish_connecting(wire: Any) -> None:
     """Its port is open, but it never says a word of the TLS that the address asks for."""
-    async with asyncio.timeout(5):  # what it would take without a limit of its own is longer
+    async with asyncio.timeout(9):  # what it would take without a limit of its own is longer
         error = await refused(wire.provider(base_url=f"https://127.0.0.1:{wire.port}", connect_timeout_ms=50))
     assert (error.category, error.retryable, error.partial) == ("timeout", True, False)
     assert "no connection to https://127.0.0.1" in error.detail

@@ -44,7 +44,7 @@ async def test_what_stands_in_front_of_an_error_is_told_though_both_come_at_once
 
 
 async def test_an_error_whose_body_does_not_come_is_told_by_its_status(wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_ERROR_BODY_S", 0.05)
+    monkeypatch.setattr(client, "_ERROR_BODY_S", 0.3)
     error = await wire.fail(wire.Play([b"no"], status=401, end="hang"), first_byte_timeout_ms=60_000)
     assert (error.category, error.retryable, error.detail) == ("auth-failure", False, "the model server answered 401: no")
 
@@ -258,7 +258,7 @@ async def test_nothing_more_in_time(wire: Any) -> None:
 async def test_a_server_that_never_hangs_up_after_the_end_is_not_waited_for(wire: Any) -> None:
     begin = asyncio.get_running_loop().time()
     assert (await wire.ask(wire.Play([wire.said()], end="hang"))).message.content == "hi"
-    assert asyncio.get_running_loop().time() - begin < 5  # the time limits are minutes
+    assert asyncio.get_running_loop().time() - begin < 50  # the time limits are minutes
 
 
 async def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,5 +306,5 @@ async def test_leaving_in_the_middle_closes_the_connection(wire: Any) -> None:
     stream = wire.provider(base_url=f"http://127.0.0.1:{port}").stream(wire.hello)
     assert await anext(stream) == TextDelta("a")
     await stream.aclose()
-    await asyncio.wait_for(closed.wait(), 5)
+    await asyncio.wait_for(closed.wait(), 30)
     server.close()

@@ -16,13 +16,15 @@ ROOT = Path(__file__).parents[2]
 SAYS = """
 import atexit, os, resource, signal, sys, threading, time
 atexit.register(print, "at exit")
-threading.Thread(target=lambda: (time.sleep(0.01), print("from a thread"))).start()
+said = threading.Event()  # the thread's line comes behind all others, however slow they are
+threading.Thread(target=lambda: (said.wait(), time.sleep(0.01), print("from a thread"))).start()
 streams = [(s.name, s.mode, s.encoding, s.errors) for s in (sys.stdin, sys.stdout, sys.stderr)]
 streams += [(s.line_buffering, s.write_through, s.isatty()) for s in (sys.stdin, sys.stdout, sys.stderr)]
 main = sys.modules["__main__"]
 print(sys.argv, sys.path[:2], __name__, main.__dict__ is globals(), os.getcwd(), sorted(os.environ.items()), streams)
 print({number: signal.getsignal(number) for number in (1, 2, 13, 15, 25)}, os.getpgrp() == os.getpid(), os.umask(0), time.tzname)
 print(sorted(os.listdir("/proc/self/fd")), resource.getrlimit(resource.RLIMIT_FSIZE), sys.flags, sys.stdin.read())
+said.set()
 """
 ENDS = ["", "raise SystemExit(7)", "raise SystemExit('no')", "1 / 0", "raise KeyboardInterrupt", "import os; os.kill(os.getpid(), 9)"]
 ENDS_BADLY = "import os, sys; sys.stdout.write('x'); os.close(1)"

@@ -206,7 +206,7 @@ async def test_a_save_that_is_cancelled_lands_before_the_next_one(store: FileChe
     for step in (1, 3, 5):
         large = Checkpoint("s", (user("x" * 5_000_000),), step_index=step)
         saving = asyncio.ensure_future(store.save("s", large))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not any(name.endswith(".tmp") for name in files(tmp_path)):
                 await asyncio.sleep(0)
         saving.cancel()

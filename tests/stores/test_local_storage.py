@@ -108,7 +108,7 @@ async def test_sessions_do_not_wait_for_one_another() -> None:
     storage.set = put
     store = LocalStorageCheckpointStore(storage)
     slow = asyncio.ensure_future(store.save("slow", checkpoint(1)))
-    await asyncio.wait_for(store.save("s", checkpoint(1)), 5)
+    await asyncio.wait_for(store.save("s", checkpoint(1)), 30)
     assert not slow.done()
     hangs.set()
     await slow

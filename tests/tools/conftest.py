@@ -52,7 +52,7 @@ class Call:
         return self.spawned[0][0]
 
 
-def until(fact: Callable[[], Any], seconds: float = 10.0) -> Any:
+def until(fact: Callable[[], Any], seconds: float = 60.0) -> Any:
     """Waits for a fact and gives it; fails when it does not come true."""
     end = time.monotonic() + seconds
     while not (found := fact()):
@@ -61,7 +61,7 @@ def until(fact: Callable[[], Any], seconds: float = 10.0) -> Any:
     return found
 
 
-async def until_async(fact: Callable[[], Any], seconds: float = 10.0) -> Any:
+async def until_async(fact: Callable[[], Any], seconds: float = 60.0) -> Any:
     """The same without holding up the loop."""
     end = time.monotonic() + seconds
     while not (found := fact()):

@@ -42,7 +42,7 @@ async def test_results_and_errors_come_back_whether_or_not_the_loop_waited(brief
 
 async def test_a_long_call_does_not_hold_up_the_loop_even_when_it_was_expected_to_be_brief():
     worker, go = Worker(), threading.Event()
-    call = asyncio.ensure_future(worker.run(lambda: go.wait(10), brief=True))
+    call = asyncio.ensure_future(worker.run(lambda: go.wait(60), brief=True))
     turns = 0
     while turns < 50:  # the loop goes round while the call is running
         await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_a_cancelled_call_keeps_its_thread_and_the_next_ones_get_another()
 
     def stuck() -> int:
         begun.set()
-        go.wait(10)
+        go.wait(60)
         ended.set()
         return threading.get_ident()
 
@@ -65,7 +65,7 @@ async def test_a_cancelled_call_keeps_its_thread_and_the_next_ones_get_another()
     waiting = asyncio.ensure_future(worker.run(threading.get_ident))
     never = []
     queued = asyncio.ensure_future(worker.run(lambda: never.append(1)))
-    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 10)
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 60)
     queued.cancel()
     stuck_call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -94,7 +94,7 @@ async def test_a_forked_child_gets_a_worker_of_its_own():
         try:
             loop = asyncio.new_event_loop()
             asyncio._set_running_loop(None)
-            answer = loop.run_until_complete(asyncio.wait_for(workers().run(lambda: 2), 5))
+            answer = loop.run_until_complete(asyncio.wait_for(workers().run(lambda: 2), 30))
             os._exit(0 if answer == 2 else 1)
         except BaseException:
             os._exit(9)
@@ -106,12 +106,12 @@ async def test_calls_of_one_session_wait_for_each_other_and_not_for_another_s():
 
     def stuck() -> str:
         begun.set()
-        go.wait(10)
+        go.wait(60)
         return "stuck"
 
     first = asyncio.ensure_future(pool.run(stuck, session="a"))
     behind = asyncio.ensure_future(pool.run(lambda: "behind", session="a"))
-    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 10)
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 60)
     assert [await pool.run(lambda: "other", brief=brief, session="b") for brief in (True, False)] == ["other", "other"]
     assert not behind.done()
     go.set()
@@ -124,7 +124,7 @@ async def test_there_are_no_more_threads_than_sessions_with_calls_nor_than_the_m
     for number in range(200):
         assert await pool.run(lambda: 1, session=str(number)) == 1
     assert threading.active_count() == before + 1, "one after the other, they share a thread"
-    calls = [asyncio.ensure_future(pool.run(lambda: go.wait(10), session=str(number))) for number in range(2 * MOST_WORKERS)]
+    calls = [asyncio.ensure_future(pool.run(lambda: go.wait(60), session=str(number))) for number in range(2 * MOST_WORKERS)]
     while sum(pool._users.values()) < len(calls):
         await asyncio.sleep(0)
     assert threading.active_count() == before + MOST_WORKERS

@@ -74,7 +74,7 @@ async def _import(face: Face, paths: list[Path], forced: str | None, *, dry_run:
     face.answer(done, text=lambda: imported_table(face.out, done), quiet=new)
     face.err.note(f"{'would import' if dry_run else 'imported'} {len(new)} of {len(done.sessions)} sessions")
     if any(one.waits_for for one in done.sessions) and not dry_run:
-        face.err.note("what waits: lousho pending")
+        face.err.note(face.named("what waits: lousho pending"))
     if done.empty_handed:
         return Exit.FAILED
     return Exit.DAMAGED if done.partial else Exit.DONE

@@ -169,7 +169,8 @@ class RunView:
         ask = event.approval
         if ask.step is not None and ask.question is not None:
             tool = "/".join((*ask.path, ask.tool_name))
-            self._note(f"{tool} asks: {one_line(ask.question.text)}; from another terminal: lousho answer {ask.id}")
+            how = self._face.named(f"from another terminal: lousho answer {ask.id}")
+            self._note(f"{tool} asks: {one_line(ask.question.text)}; {how}")
 
     def retry(self, event: e.ProviderRetry) -> None:
         self._end_line()

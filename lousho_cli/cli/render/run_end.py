@@ -71,7 +71,7 @@ def _why(done: Any) -> str:
 def waits_for(face: Face, session: str, waits: Any) -> None:
     """What a person is to decide: the tool with its arguments, or the question."""
     if waits is None:
-        face.err.note(f"session {session} waits for a person; see: lousho pending")
+        face.err.note(face.named(f"session {session} waits for a person; see: lousho pending"))
         return
     tool = "/".join((*waits.path, waits.tool))
     if waits.question is not None:

@@ -39,7 +39,7 @@ def _head(out: Output, shown: Any) -> None:
         ("session", shown.address or shown.session),
         ("agent", shown.agent or "-"),
         ("status", shown.status + (f", {shown.outcome}" if shown.outcome else "")),
-        ("finish", shown.finish_reason),
+        ("finish", _finish(shown)),
         ("step", str(shown.step)),
         *usage_rows(shown),
         ("tools", ", ".join(shown.tools) or "-"),
@@ -58,6 +58,12 @@ def _head(out: Output, shown: Any) -> None:
         rows.append(("unanswered", ", ".join(shown.pending_calls)))
     for name, value in rows:
         out.line(f"{name + ':':<12} {value}")
+
+
+def _finish(shown: Any) -> str:
+    """The reason that is known last; the pause for a person is one of them, and stands there until the next answer."""
+    decided = shown.status == "in-progress" and shown.finish_reason == "awaiting-approval"
+    return f"{shown.finish_reason}, decided" if decided else str(shown.finish_reason)
 
 
 def _message(out: Output, number: int, message: Any, *, content: bool) -> None:

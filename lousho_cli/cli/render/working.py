@@ -42,7 +42,7 @@ class WorkView:
             self._print(self._face.out.json_line, what)
         elif not self._face.quiet:
             self.rest()
-            self._print(self._face.out.line, _said(what))
+            self._print(self._face.out.line, _said(self._face, what))
         elif what.type in _ENDS:
             self._print(self._face.out.line, what.session)
 
@@ -102,7 +102,7 @@ _REMEMBERED = 1000
 _ENDS = ("settled", "failed", "waits")
 
 
-def _said(what: Any) -> str:
+def _said(face: Face, what: Any) -> str:
     name = f"{what.session}: "
     match what.type:
         case "settled":
@@ -113,7 +113,8 @@ def _said(what: Any) -> str:
             return f"{name}failed: {_error(what.error)}"
         case "waits":
             asks = one_line(what.waits.question or what.waits.tool)
-            return f"{name}waits for a person: {asks}; lousho {'approve' if what.waits.kind == 'tool' else 'answer'} {what.waits.id}"
+            decides = face.named(f"lousho {'approve' if what.waits.kind == 'tool' else 'answer'} {what.waits.id}")
+            return f"{name}waits for a person: {asks}; {decides}"
         case "left":
             return f"{name}left: {_error(what.error)}"
         case "given-back":

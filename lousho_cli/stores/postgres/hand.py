@@ -15,13 +15,14 @@ NOW_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 
 @lru_cache(maxsize=1000)
-def _in_schema(statement: str, schema: str) -> str:
+def in_schema(statement: str, schema: str) -> str:
+    """A statement with the name of the schema put in."""
     return statement.replace("{s}", f'"{schema}"')
 
 
 @lru_cache(maxsize=100)
 def _as_sent(statement: str, schema: str) -> bytes:
-    return _in_schema(statement, schema).encode()
+    return in_schema(statement, schema).encode()
 
 
 @lru_cache(maxsize=100)
@@ -76,7 +77,7 @@ class Hand:
         return result
 
     def _execute(self, statement: str, arguments: Sequence[Any] | Mapping[str, Any]) -> Any:
-        return self.connection.execute(_in_schema(statement, self.schema), arguments or None)
+        return self.connection.execute(in_schema(statement, self.schema), arguments or None)
 
     def transaction(self) -> AbstractContextManager[Any]:
         """Everything within it counts, or nothing."""

@@ -19,9 +19,11 @@ who is older goes on beside it.
 
 from __future__ import annotations
 
-from lousho_cli.errors import ConfigurationError, LogVersionError
+import re
+
+from lousho_cli.errors import ConfigurationError, LogVersionError, StorageError
 from lousho_cli.stores.postgres.functions import FUNCTIONS
-from lousho_cli.stores.postgres.hand import Hand
+from lousho_cli.stores.postgres.hand import Hand, in_schema
 
 PARTS = 16
 
@@ -101,13 +103,57 @@ def require_utf8(hand: Hand) -> None:
         raise ConfigurationError(detail, field="store", hint="Name one that is in UTF8: createdb --encoding=UTF8 --template=template0")
 
 
+_TABLE = re.compile(r"CREATE TABLE \{s\}\.([a-z]+) \(")
+_COLUMN = re.compile(r"[(,]\s*([a-z_]+) (?:bigint|text|boolean|bytea)\b")
+_FUNCTION = re.compile(r"CREATE FUNCTION \{s\}\.([a-z_]+)\(.*?\$\$(.*)\$\$", re.DOTALL)
+
+
+def require_as_made(hand: Hand) -> None:
+    """Lets only tables pass that have all that this version's steps make: while one is built, what a step of that number makes may change.
+
+    Raises:
+        StorageError: they lack something, or have another function of a name; the detail names it.
+    """
+    columns = hand.rows(
+        "SELECT c.relname || '.' || a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+        " WHERE c.relnamespace = to_regnamespace('{s}') AND a.attnum > 0 AND NOT a.attisdropped"
+    )
+    bodies = {body for (body,) in hand.rows("SELECT prosrc FROM pg_proc WHERE pronamespace = to_regnamespace('{s}')")}
+    made_here = [(found[1], statement) for statement in _TABLES if (found := _TABLE.match(statement))]
+    lacks = sorted(
+        {f"{table}.{name}" for table, made in made_here for name in _COLUMN.findall(made)}.difference(*zip(*columns, strict=True))
+    )
+    for statement in FUNCTIONS:
+        made = _FUNCTION.match(statement)
+        if made is not None and in_schema(made[2], hand.schema) not in bodies:
+            lacks.append(f"{made[1]}()")
+    if lacks:
+        named = ", ".join(lacks[:_NAMED]) + (f" and {len(lacks) - _NAMED} more" if len(lacks) > _NAMED else "")
+        raise StorageError(
+            f"the schema {hand.schema} was made by an earlier build of lousho: it has no {named} as this one makes them",
+            hint="Name another schema with ?schema=NAME, which the first run creates; lousho export of that build takes sessions along.",
+        )
+
+
+_NAMED = 3
+"""Of more that is not there, the rest is only counted."""
+
+
 def describe(hand: Hand) -> str:
-    """The server's version, that of our tables there, and whether it keeps what it says it has."""
+    """The server's version, that of our tables there, and whether it keeps what it says it has.
+
+    Raises:
+        StorageError: as ``require_as_made``.
+        LogVersionError: as ``known_version``.
+        ConfigurationError: as ``require_utf8``.
+    """
     require_utf8(hand)
     ((server, fsync, waits),) = hand.rows(
         "SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')"
     )
     version = known_version(hand)
+    if version:
+        require_as_made(hand)
     tables = f"schema {hand.schema} at version {version}" if version else f"no schema {hand.schema} yet; the first run creates it"
     unsafe = [name for name, value in (("fsync", fsync), ("synchronous_commit", waits)) if value == "off"]
     warning = f"; {' and '.join(unsafe)} is off there: what was saved may be lost with its power" if unsafe else ""

@@ -64,7 +64,7 @@ async def test_a_claim_that_was_dropped_is_free(store: PostgresStore, url: str, 
     del claim
     gc.collect()
     other = opened(url)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await other.owner("trip") is not None:
             await asyncio.sleep(0.01)
 
@@ -88,7 +88,7 @@ async def test_a_store_that_is_let_go_leaves_no_thread(url: str, batch: MakeBatc
     await store.wait_for_post("trip", 1)
     del store, claim
     gc.collect()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while [one for one in threading.enumerate() if one not in before and one.is_alive()]:
             await asyncio.sleep(0.01)
 

@@ -132,12 +132,12 @@ async def test_case_196_an_owner_that_can_not_renew_starts_nothing_more(
     proxy.refuse()
     owned = next(iter(host._threads.values()))._owned
     assert owned is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not owned.log.claim.overdue:
             await asyncio.sleep(0.01)
     go.set()
     other = opened(url)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await other.owner("t") is not None:
             await asyncio.sleep(0.01)
     claim = await other.claim("t", "another host")

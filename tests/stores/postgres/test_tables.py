@@ -64,6 +64,18 @@ async def test_reading_makes_no_table(new_url: str, opened: Open, sql: Any) -> N
     assert sql("SELECT 1 FROM pg_namespace WHERE nspname = %s", store.address.schema) == []
 
 
+async def test_doctor_says_that_an_earlier_build_made_the_tables(url: str, store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
+    await store.append(await store.claim("trip", "h"), [batch(1)])
+    look = lambda: next(check for check in examine(url) if check.name == "store")  # noqa: E731
+    assert (await asyncio.to_thread(look)).state == "ok"
+    sql("CREATE OR REPLACE FUNCTION {s}.rest_free(log bigint, was_due bigint, at bigint, due bigint) RETURNS void LANGUAGE sql AS ''")
+    sql("ALTER TABLE {s}.logs DROP COLUMN lane")
+    said = await asyncio.to_thread(look)
+    assert said.state == "fail"
+    assert "was made by an earlier build of lousho: it has no logs.lane, rest_free() as this one makes them" in said.detail
+    assert "Name another schema with ?schema=NAME" in said.detail
+
+
 async def test_case_182_of_twenty_who_begin_a_session_one_owns_it(url: str, opened: Open, batch: MakeBatch) -> None:
     stores = [opened(url) for _ in range(4)]
     came = await asyncio.gather(*(stores[n % 4].claim("trip", f"h{n}") for n in range(20)), return_exceptions=True)

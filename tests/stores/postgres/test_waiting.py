@@ -25,7 +25,7 @@ AT = "2026-01-01T00:00:00.000Z"
 
 
 async def listening(store: PostgresStore) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not store._lookout._listener.hears:
             await asyncio.sleep(0.01)
 
@@ -38,7 +38,7 @@ def seldom(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def looked(store: PostgresStore) -> None:
     """Until the look that follows the beginning of listening is over."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while store._lookout._post_due < time.monotonic() + 100:
             await asyncio.sleep(0.01)
 
@@ -49,7 +49,7 @@ async def test_a_post_from_elsewhere_is_told_of(store: PostgresStore, url: str, 
     await listening(store)
     await looked(store)
     await opened(url).post("trip", Post("p", "abort", AT))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await waiting
     assert [post.id for post in await store.inbox("trip")] == ["p"]
 
@@ -59,10 +59,10 @@ async def test_a_post_between_two_waits_is_not_missed(store: PostgresStore, url:
     await store.wait_for_post("trip", 1)
     await listening(store)
     await opened(url).post("trip", Post("p", "abort", AT))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not store._lookout._told:  # it is told of while nobody waits
             await asyncio.sleep(0.01)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await store.wait_for_post("trip", 60_000)
     assert len(await store.inbox("trip")) == 1
     await store.wait_for_post("trip", 1)  # and once
@@ -74,7 +74,7 @@ async def test_a_lost_word_costs_a_moment_and_no_work(store: PostgresStore, sql:
     waiting = asyncio.create_task(store.wait_for_post("trip", 60_000))
     await listening(store)
     sql('INSERT INTO {s}.posts (no, id, post) SELECT no, \'p\', \'{"id":"p","kind":"abort","at":"now"}\' FROM {s}.logs')
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await waiting
     assert [post.id for post in await store.inbox("trip")] == ["p"]
 
@@ -85,12 +85,12 @@ async def test_who_listens_goes_on_behind_a_cut(url: str, proxy: CuttingProxy, o
     await store.wait_for_post("trip", 1)
     await listening(store)
     proxy.cut_all()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while store._lookout._listener.hears:
             await asyncio.sleep(0.01)
     waiting = asyncio.create_task(store.wait_for_post("trip", 60_000))
     await opened(url).post("trip", Post("p", "abort", AT))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await waiting
     await listening(store)
 
@@ -106,7 +106,7 @@ async def test_a_wake_is_told_to_who_waits_for_work(store: PostgresStore, url: s
     assert not waiting.done()  # nobody is told of what is only written
     await other.release(again := await other.claim("trip", "there"), AT)
     assert again.epoch == 2
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await waiting is True
     assert await store.wait_for_work(60_000) is True, "nobody has asked what is pending since"
     await store.pending(1, AT)
@@ -140,7 +140,7 @@ async def test_what_other_hosts_are_told_of_is_not_kept(store: PostgresStore, mo
     for n in range(20):
         store._lookout.tell(f"other-{n}")
     store._lookout.tell("mine")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await store.wait_for_post("mine", 60_000)
     assert store._lookout._told == {"mine"}
     monkeypatch.setattr(lookout, "_FORGET_S", 0.0)
@@ -202,12 +202,12 @@ async def test_who_waits_for_an_end_learns_that_the_session_was_deleted(store: P
     begun = (r.Claimed("here"), r.Created("a"), r.InputReceived("i", (Message("user", "go"),)), r.RunStarted("i"), r.InputApplied("i"))
     await store.append(claim, [batch(1, 1, *begun)])
     waiting = asyncio.create_task(following.settlement_of(store, "trip", "i", lambda: None))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while "trip" not in store._lookout._for_growth:
             await asyncio.sleep(0.01)
     await store.release(claim)
     await store.delete("trip")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         with pytest.raises(NotFoundError):
             await waiting
 
@@ -219,7 +219,7 @@ async def test_who_looks_on_wakes_for_an_append_here_and_elsewhere(store: Postgr
     watching = [asyncio.create_task(one.watch("trip", 1, 60_000)) for one in (store, store, other)]
     await asyncio.sleep(0)
     await store.append(claim, [batch(2)])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await asyncio.gather(*watching) == [True, True, True]
     assert await other.followed("trip") is False
     await other.follow("trip")

@@ -307,7 +307,7 @@ async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever
     writing = asyncio.ensure_future(store.append(first, [batch(2)], durable=True))
     await asyncio.sleep(0)  # it waits for the thread
     store.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await writing
         for claim in (first, second):
             with pytest.raises(StorageError):
