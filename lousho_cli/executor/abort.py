@@ -10,7 +10,7 @@ from lousho_cli.domain.texts import RUN_CANCEL_REASON, SHUTDOWN_REASON, TIMEOUT_
 
 
 class AbortSignal:
-    """What a run and its tools look at. Fires once; ``reason`` says why."""
+    """What a run and its tools look at. Fires once: then it is ``aborted``, and ``reason`` says why."""
 
     def __init__(self) -> None:
         self.aborted = False

@@ -121,7 +121,7 @@ class Driver:
                 return
             await log.write(plan.batches, durable=self._must_be_durable(plan.batches, effects))
             log.must_be_ours()
-            self._alarm.set(log.deadline)
+            self._alarm.set(log.deadline())
             if self.signal.aborted and not self._calls.in_flight:
                 news = ()  # it fired while the batch was written: nothing new starts, and deciding sees why
             elif type(first) is CallModel:
@@ -247,7 +247,8 @@ class Driver:
             return ()  # it was cut short by the signal; deciding sees that
         self._calling_model = False
         self._consults.forget()
-        await self.log.snapshot_if_due()
+        if self.log.snapshot_due():
+            await self.log.snapshot()
         return (turn,)
 
     def _retry_or_fail(self, error: ProviderError) -> Sequence[r.Record]:

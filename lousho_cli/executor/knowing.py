@@ -10,14 +10,17 @@ from lousho_cli.domain.resets import is_reset
 
 def tokens_of(message: Message) -> int:
     """A rough count of a message's tokens, for a provider that reports none: four characters each."""
-    characters = len(message.text)
+    characters = len(message.content if isinstance(message.content, str) else message.text)
     for call in message.tool_calls:
         characters += len(call.name) + len(call.arguments)
     return -(-characters // 4)
 
 
 class Known:
-    """Added up as the transcript grows; a transcript that was rewritten is read once more."""
+    """Added up as the transcript grows; a transcript that was rewritten is read once more.
+
+    call_ids: those of all its calls. seen_from: the first message that the model sees, instructions aside; 0 where it sees all.
+    """
 
     def __init__(self) -> None:
         self._forget()
@@ -25,7 +28,7 @@ class Known:
     def _forget(self) -> None:
         self.call_ids: set[str] = set()
         self._messages: Sequence[Message] = ()
-        self._end = 0
+        self._end = self.seen_from = 0
         self._reset: tuple[int, Message] | None = None
         self._tokens = self._weighed = 0  # what the messages before this one weigh, those aside that a reset hides
 
@@ -36,7 +39,7 @@ class Known:
             self._forget()
         for index, message in enumerate(messages[self._end :], self._end):
             if message.role == "user" and is_reset(message):
-                self._reset = (index, message)
+                self._reset, self.seen_from = (index, message), index + (not message.text)
             for call in message.tool_calls:
                 self.call_ids.add(call.id)
         self._messages, self._end = messages, end
@@ -51,8 +54,3 @@ class Known:
             self._tokens += tokens_of(message)
         self._weighed = self._end
         return self._tokens
-
-    @property
-    def seen_from(self) -> int:
-        """The first message that the model sees, instructions aside; 0 where it sees all."""
-        return 0 if self._reset is None else self._reset[0] + (not self._reset[1].text)

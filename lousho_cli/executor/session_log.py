@@ -52,7 +52,7 @@ class SessionLog:
     def __init__(
         self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock, keeping: Keeping = DEFAULT_KEEPING, since: int | None = None
     ) -> None:
-        self.store, self.claim, self.clock = store, claim, clock
+        self.store, self.claim, self.clock, self.id = store, claim, clock, claim.log_id
         self._ring = store.history_limit
         self._fold = fold
         self._turn = asyncio.Lock()
@@ -111,10 +111,6 @@ class SessionLog:
         return log
 
     @property
-    def id(self) -> str:
-        return self.claim.log_id
-
-    @property
     def session(self) -> Session:
         if self._frozen is None:
             self._frozen = self._fold.freeze()
@@ -129,7 +125,6 @@ class SessionLog:
         """The run as it stands, without freezing the session for it."""
         return self._fold.run
 
-    @property
     def deadline(self) -> str | None:
         """When the time of the run is up, None for never."""
         return self._fold.run.deadline
@@ -254,25 +249,26 @@ class SessionLog:
         if self.claim.overdue:
             raise OwnershipLostError(self.id, "another owner, or nobody: the lease could not be renewed in time")
 
-    async def snapshot_if_due(self) -> None:
-        """Caches the fold when enough was written since the last time.
+    def snapshot_due(self) -> bool:
+        """Whether enough was written since the fold was cached, and all of it was: then ``snapshot`` is worth its cost.
 
-        Not one that ran ahead of what was written, nor of what is durable: once another owner had made the log as
-        long, such a cache would be taken for what the log says.
+        One that ran ahead of what was written is never cached, nor of what is durable: once another owner had made the log
+        as long, such a cache would be taken for what the log says.
         """
         claim, since = self.claim, self._since
         waited_ms = self.clock.now_ms() - since if since is not None else 0
-        if self._written < self._fold.seq or not snapshot_due(
-            claim.bytes_since_snapshot, claim.snapshot_size, waited_ms, self._keeping.snapshots
-        ):
-            return
+        due = snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size, waited_ms, self._keeping.snapshots)
+        return due and self._written == self._fold.seq
+
+    async def snapshot(self) -> None:
+        """Caches the fold, or makes it the whole log."""
         if self._keeping.trims:
             await self._trim()
             return
         state = state_from(self.session)
         await self.flush()
         with suppress(StorageError):  # a cache: the records are there without it
-            await self.store.save_snapshot(claim, state)
+            await self.store.save_snapshot(self.claim, state)
         self._since = None if state.seq == self._fold.seq else self.clock.now_ms()
 
     async def _trim(self) -> None:
@@ -303,8 +299,8 @@ class SessionLog:
         try:
             await self.flush()
             if self._written == self._fold.seq:
-                if self._announced:
-                    await self.snapshot_if_due()
+                if self._announced and self.snapshot_due():
+                    await self.snapshot()
                 if self._announced or wake_at is not None:
                     await self.store.save_head(self.claim, head_of(self.session))
         finally:

@@ -54,7 +54,6 @@ class SubLog:
     def run(self) -> Run:
         return self.session.run
 
-    @property
     def deadline(self) -> str | None:
         return self.session.run.deadline
 
@@ -86,8 +85,11 @@ class SubLog:
     def must_be_ours(self) -> None:
         self._lead.must_be_ours()
 
-    async def snapshot_if_due(self) -> None:
-        await self._lead.snapshot_if_due()
+    def snapshot_due(self) -> bool:
+        return self._lead.snapshot_due()
+
+    async def snapshot(self) -> None:
+        await self._lead.snapshot()
 
     @property
     def lead(self) -> SessionLog:
