@@ -31,3 +31,12 @@ def ms_between(earlier: str, moment: str) -> int:
         ValueError: one of them is no time.
     """
     return round((datetime.fromisoformat(moment) - datetime.fromisoformat(earlier)) / _MS)
+
+
+def ms_since_1970(at: str) -> int:
+    """A time as milliseconds since 1970.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    return ms_between(AT_ONCE, at)

@@ -10,34 +10,26 @@ from lousho_cli.domain.texts import RUN_CANCEL_REASON, SHUTDOWN_REASON, TIMEOUT_
 
 
 class AbortSignal:
-    """What a run and its tools look at. Fires once; ``reason`` says why."""
+    """What a run and its tools look at. Fires once: then it is ``aborted``, and ``reason`` says why."""
 
     def __init__(self) -> None:
-        self._aborted = False
-        self._reason: Any = None
+        self.aborted = False
+        self.reason: Any = None
         self._callbacks: list[Callable[[], None]] = []
-
-    @property
-    def aborted(self) -> bool:
-        return self._aborted
-
-    @property
-    def reason(self) -> Any:
-        return self._reason
 
     @property
     def recoverable(self) -> bool:
         """Whether this is a stop that somebody goes on from: nothing is cancelled or settled."""
-        return self._aborted and self._reason == SHUTDOWN_REASON
+        return self.aborted and self.reason == SHUTDOWN_REASON
 
     @property
     def late(self) -> bool:
         """Whether the time of the run is up."""
-        return self._aborted and self._reason == TIMEOUT_REASON
+        return self.aborted and self.reason == TIMEOUT_REASON
 
     def on_abort(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls ``callback`` once when it fires, at once if it has. Returns what takes it back."""
-        if self._aborted:
+        if self.aborted:
             callback()
             return lambda: None
         self._callbacks.append(callback)
@@ -58,9 +50,9 @@ class AbortSignal:
             forget()
 
     def _fire(self, reason: Any) -> None:
-        if self._aborted:
+        if self.aborted:
             return
-        self._aborted, self._reason = True, reason
+        self.aborted, self.reason = True, reason
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()

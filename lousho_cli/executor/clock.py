@@ -16,7 +16,7 @@ class SystemClock:
         self._prefix = self._now = ""
 
     def now(self) -> str:
-        ms = self.now_ms()
+        ms = time.time_ns() // 1_000_000
         if ms == self._ms:
             return self._now  # many sessions ask within one
         second = ms // 1000

@@ -7,7 +7,7 @@ to be awaited runs beside the calls in front of it, whose results are recorded m
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from lousho_cli.core.decide import ConsultTool
 from lousho_cli.core.gate import Consulted
@@ -21,29 +21,17 @@ from lousho_cli.ports.tool import ToolContext
 class Consults:
     """What is being asked, and what was answered. An answer holds for this process alone.
 
+    answers: what was answered, by call id. asking: the calls whose answer is still to come; futures: what to wait for.
+
     Args:
         context_of: gives what a tool is told about a call.
     """
 
     def __init__(self, agent: RunAgent, context_of: Callable[[ToolCall], ToolContext]) -> None:
         self._agent, self._context_of = agent, context_of
-        self._asking: dict[asyncio.Future[Consulted], ToolCall] = {}
-        self._answers: dict[str, Consulted] = {}
-
-    @property
-    def answers(self) -> Mapping[str, Consulted]:
-        """By call id."""
-        return self._answers
-
-    @property
-    def asking(self) -> frozenset[str]:
-        """The calls whose answer is still to come."""
-        return frozenset(call.id for call in self._asking.values()) if self._asking else _NONE
-
-    @property
-    def futures(self) -> Collection[asyncio.Future[Consulted]]:
-        """What to wait for."""
-        return self._asking.keys()
+        self.answers: dict[str, Consulted] = {}
+        self.asking: frozenset[str] = frozenset()
+        self.futures: dict[asyncio.Future[Consulted], ToolCall] = {}
 
     def ask(self, effect: ConsultTool) -> None:
         """Asks about one call."""
@@ -54,33 +42,38 @@ class Consults:
         else:
             answer = consult(self._agent, effect, context)
         if isinstance(answer, Consulted):
-            self._answers[effect.call.id] = answer
+            self.answers[effect.call.id] = answer
         else:
-            self._asking[asyncio.ensure_future(answer)] = effect.call
+            self.futures[asyncio.ensure_future(answer)] = effect.call
+            self._recount()
 
     def collect(self) -> Sequence[Fatal]:
         """Takes the answers that came; gives what stops the run."""
-        fatal = []
-        for future in [future for future in self._asking if future.done()]:
-            call = self._asking.pop(future)
+        fatal: list[Fatal] = []
+        if not self.futures:
+            return fatal
+        for future in [future for future in self.futures if future.done()]:
+            call = self.futures.pop(future)
             if future.cancelled():
                 continue
             error = future.exception()
             if error is None:
-                self._answers[call.id] = future.result()
+                self.answers[call.id] = future.result()
             else:
                 fatal.append(Fatal(call, error))
+        self._recount()
         return fatal
+
+    def _recount(self) -> None:
+        self.asking = frozenset(call.id for call in self.futures.values())
 
     def forget(self) -> None:
         """A new turn: an answer was about a call of the one before, whatever its id."""
-        self._answers = {}
+        if self.answers:
+            self.answers = {}
 
     def drop(self) -> None:
         """Asks no more: the calls are cancelled or left for another process."""
-        for future in self._asking:
+        for future in self.futures:
             future.cancel()
-        self._asking = {}
-
-
-_NONE: frozenset[str] = frozenset()
+        self.futures, self.asking = {}, frozenset()

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from lousho_cli.core.decide import (
     CallModel,
     CheckInput,
@@ -27,14 +29,13 @@ from lousho_cli.core.decide import (
     Throw,
     settled,
 )
-from lousho_cli.core.effects import ASKED_TO_STOP
 from lousho_cli.core.limits import spent, used_with_sub_agents
 from lousho_cli.domain import records as r
 from lousho_cli.domain.plain import plain
 from lousho_cli.domain.session import Session
 from lousho_cli.domain.stops import Spent
 from lousho_cli.errors import HookError, OwnershipLostError, ProviderError, SDKError, StorageError
-from lousho_cli.executor.abort import AbortController
+from lousho_cli.executor.abort import AbortController, AbortSignal
 from lousho_cli.executor.calls import Calls
 from lousho_cli.executor.consults import Consults
 from lousho_cli.executor.deadlines import Alarm
@@ -59,6 +60,7 @@ class Driver:
     def __init__(self, log: DrivenLog, agent: RunAgent, controller: AbortController, events: Events, pauses: Pauses) -> None:
         signal = controller.signal
         self.log, self.agent, self.signal, self.events = log, agent, signal, events
+        self._clock = log.clock
         self._pauses = pauses
         self._alarm = Alarm(controller, log.clock)
         self._watch = Watch(agent.guards, log.id)
@@ -95,9 +97,11 @@ class Driver:
         """
         self._failure = None
         self._farewell.watch()
+        forget = self._models.watch()
         try:
             await self._drive(await enter(self._watch, self.log, happened, self.signal))
         finally:
+            forget()
             self._alarm.cancel()
             self._flush.cancel()
             self._consults.drop()
@@ -108,37 +112,48 @@ class Driver:
         return self.log.session
 
     async def _drive(self, news: Sequence[r.Record]) -> None:
+        log, facts = self.log, self.agent.facts
         while True:
-            plan = self.log.plan(news, self.agent.facts, self._live())
-            durable = self._must_be_durable(plan.batches, plan.effects)
-            await self._pauses.write(self.log, plan.batches, durable=durable)
-            if self.agent.hooks.post_tool:
-                await unless_aborted(self.signal, hooked_pauses(self.agent.hooks, plan.batches, self.log.id))
-            if Rest in map(type, plan.effects):
+            plan = log.plan(news, facts, self._live())
+            effects = plan.effects
+            first = effects[0] if effects else None  # what is no call stands alone
+            if type(first) is Rest:
+                await self._rest(plan.batches)
                 return
-            self.log.must_be_ours()
-            self._alarm.set(self.log.deadline)
-            news = await self._perform(plan.effects)
+            await log.write(plan.batches, durable=self._must_be_durable(plan.batches, effects))
+            log.must_be_ours()
+            self._alarm.set(log.deadline())
+            if self.signal.aborted and not self._calls.in_flight:
+                news = ()  # it fired while the batch was written: nothing new starts, and deciding sees why
+            elif type(first) is CallModel:
+                news = await self._call_model(first.step)
+            elif type(first) is CheckInput or type(first) is Throw:
+                news = await self._check_or_throw(first)
+            else:
+                news = await self._call_tools(effects)
+
+    async def _rest(self, batches: Sequence[r.Batch]) -> None:
+        """Writes what the session comes to rest with; if that is a pause, it is kept, and hooks are told."""
+        await self._pauses.write(self.log, batches)
+        if self.agent.hooks.post_tool:
+            await unless_aborted(self.signal, hooked_pauses(self.agent.hooks, batches, self.log.id))
 
     def _live(self) -> Live:
-        signal = self.signal
-        aborted = signal.aborted
-        return Live(
-            now=self.log.clock.now(),
+        watch, consults, lead = self._watch, self._consults, self._lead
+        live = Live(
+            now=self._clock.now(),
             salt=self._salt,
             in_flight=self._calls.in_flight,
-            consulting=self._consults.asking,
-            consulted=self._consults.answers,
+            consulting=consults.asking,
+            consulted=consults.answers,
             calling_model=self._calling_model,
-            aborted=aborted and not signal.recoverable and not signal.late,
-            over=None if self._lead is None else self._lead._over(),
-            why=why(signal) if aborted else ASKED_TO_STOP,
-            tripped=self._watch.tripped,
-            refused=self._watch.refused,
-            cleared=self._watch.cleared,
-            late=aborted and signal.late,
-            stopping=(aborted and signal.recoverable) or self._failure is not None,
+            over=None if lead is None else lead._over(),
+            tripped=watch.tripped,
+            refused=watch.refused,
+            cleared=watch.cleared,
+            stopping=self._failure is not None,
         )
+        return live if not self.signal.aborted else _stopped(live, self.signal)
 
     def _over(self) -> Spent | None:
         """The limit of this agent, or of one it works for, that is reached while its sub-agents go on."""
@@ -152,30 +167,27 @@ class Driver:
         Not the model, where only results stand before it; and not the start of a call that may
         run again, when nothing else was written.
         """
-        if CallModel in map(type, effects):
+        if effects and type(effects[0]) is CallModel:
             return not _only(_BEFORE_MODEL, batches)
         if batches and _only(_ONLY_STARTS, batches):
             return any(self._calls.may_not_repeat(effect) for effect in effects)
         return True
 
-    async def _perform(self, effects: Sequence[Effect]) -> Sequence[r.Record]:
-        if self.signal.aborted and not self._calls.in_flight:
-            return ()  # it fired while the batch was written: nothing new starts, and deciding sees why
-        first = effects[0] if effects else None
-        if isinstance(first, CallModel):
-            return await self._call_model(first)
-        if isinstance(first, (CheckInput, Throw)):
-            return await self._check_or_throw(first)
+    async def _call_tools(self, effects: Sequence[Effect]) -> Sequence[r.Record]:
+        calls, consults = self._calls, self._consults
+        alone = len(effects) == 1 and not consults.futures
         for effect in effects:
-            if isinstance(effect, (RunCall, FinishCall)) and not self.signal.aborted:
-                await self._calls.start(effect, alone=len(effects) == 1 and not self._consults.futures)
-            elif isinstance(effect, ConsultTool):
-                self._consults.ask(effect)
-                if effect.call.id in self._consults.answers:
-                    return self._outcomes(self._calls.finished())
-        outcomes = (*await self._calls.some(self._consults.futures), *self._consults.collect())
+            if type(effect) is ConsultTool:
+                consults.ask(effect)
+                if effect.call.id in consults.answers:
+                    return self._outcomes(calls.finished())
+            elif (type(effect) is RunCall or type(effect) is FinishCall) and not self.signal.aborted:
+                await calls.start(effect, alone=alone)
+        if alone and not calls.in_flight and not consults.futures:
+            return self._outcomes(calls.finished())
+        outcomes = (*await calls.some(consults.futures), *consults.collect())
         if self.signal.aborted:
-            self._consults.drop()
+            consults.drop()
         return self._outcomes(outcomes)
 
     async def _check_or_throw(self, effect: CheckInput | Throw) -> Sequence[r.Record]:
@@ -213,7 +225,7 @@ class Driver:
         code = error.code if isinstance(error, SDKError) else None
         return settled(self.log.session, "failed", plain(detail)[0] or type(error).__name__, code)
 
-    async def _call_model(self, effect: CallModel) -> Sequence[r.Record]:
+    async def _call_model(self, step: int) -> Sequence[r.Record]:
         try:
             repairs = self._models.mended()
             if repairs:
@@ -221,7 +233,7 @@ class Driver:
             self._calling_model = True
             if self.log.unsynced:
                 self._flush.begin()
-            turn = await self._models.ask(effect.step)
+            turn = await self._models.ask(step)
         except ProviderError as error:
             return self._retry_or_fail(error)
         except (StorageError, OwnershipLostError):
@@ -236,7 +248,8 @@ class Driver:
             return ()  # it was cut short by the signal; deciding sees that
         self._calling_model = False
         self._consults.forget()
-        await self.log.snapshot_if_due()
+        if self.log.snapshot_due():
+            await self.log.snapshot()
         return (turn,)
 
     def _retry_or_fail(self, error: ProviderError) -> Sequence[r.Record]:
@@ -254,7 +267,17 @@ class Driver:
 
 def _only(kinds: frozenset[type], batches: Sequence[r.Batch]) -> bool:
     """Whether batches hold no record of another kind."""
-    return all(kinds.issuperset(map(type, batch.records)) for batch in batches)
+    for batch in batches:  # noqa: SIM110 - it is one; a generator would cost more than the look
+        if not kinds.issuperset(map(type, batch.records)):
+            return False
+    return True
+
+
+def _stopped(live: Live, signal: AbortSignal) -> Live:
+    """What deciding is told of an abort, a stop, or a time that is up."""
+    recoverable, late = signal.recoverable, signal.late
+    aborted, stopping = not recoverable and not late, recoverable or live.stopping
+    return msgspec.structs.replace(live, aborted=aborted, why=why(signal), late=late, stopping=stopping)
 
 
 _BEFORE_MODEL: frozenset[type] = frozenset((r.ToolFinished, r.Mark))

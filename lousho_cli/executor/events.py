@@ -23,10 +23,11 @@ class Events:
     """The stream of one order; costs nothing when nobody listens.
 
     Its first event is ``run.start`` and its last ``run.done``. What comes between two runs, such as an input that
-    waits, is told with the second; where none begins here it is not told, and stands in the log.
+    waits, is told with the second; where none begins here it is not told, and stands in the log. ``wanted``: somebody listens.
     """
 
     def __init__(self, listener: Listener | None, clock: Clock, session_id: str) -> None:
+        self.wanted = listener is not None
         self._stream = _Stream(listener)
         self._clock, self._session = clock, session_id
         self._path: tuple[str, ...] = ()
@@ -34,17 +35,12 @@ class Events:
     def within(self, name: str) -> Events:
         """The same stream, for a sub-agent."""
         inner = Events(None, self._clock, self._session)
-        inner._stream, inner._path = self._stream, (*self._path, name)
+        inner.wanted, inner._stream, inner._path = self.wanted, self._stream, (*self._path, name)
         return inner
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody listens."""
-        return self._stream.listener is not None
 
     def emit(self, event: Event) -> None:
         """Sends an event of this moment, which is in no log; its place is behind what was told last."""
-        if self._stream.listener is None:
+        if not self.wanted:
             return
         cursor, index = self._stream.cursor, self._stream.index + 1
         if event.cursor > cursor:

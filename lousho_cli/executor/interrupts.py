@@ -28,33 +28,48 @@ class Interruptible(Generic[T]):
     """Runs one awaitable in the caller's task; ``interrupt`` makes ``run`` return ``INTERRUPTED``.
 
     A task for each model call and tool would cost as much as the step itself. The driver's task
-    is never cancelled by anybody else: ``AgentExecutor`` shields it.
+    is never cancelled by anybody else: ``AgentExecutor`` shields it. Where ``run`` would be one layer
+    of awaits too many, ``begin`` and ``end`` are put around what it would run.
     """
 
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None
-        self._interrupted = False
+        self.interrupted = False
 
     async def run(self, awaitable: Awaitable[T]) -> T | Literal["interrupted"]:
-        self._task, self._interrupted = asyncio.current_task(), False
+        self.begin()
         try:
             return await awaitable
         except asyncio.CancelledError:
-            if not self._interrupted:
+            if not self.interrupted:
                 raise
             return INTERRUPTED
         finally:
-            task, self._task = self._task, None
-            if self._interrupted and task is not None:
-                # Where nothing was awaited since, it is still to come; it must not hit what is awaited next.
-                with suppress(asyncio.CancelledError):
-                    await asyncio.sleep(0)
-                task.uncancel()
+            if self.end():
+                await self.forget()
+
+    def begin(self) -> None:
+        """From here on the caller's task may be interrupted: then ``interrupted`` is set, and it gets a CancelledError."""
+        self._task, self.interrupted = asyncio.current_task(), False
+
+    def end(self) -> bool:
+        """From here on it may not. Whether it was: then it is to ``forget`` that before it awaits anything else."""
+        if not self.interrupted:
+            self._task = None
+        return self.interrupted
+
+    async def forget(self) -> None:
+        """Where nothing was awaited since the interruption, it is still to come; it must not hit what is awaited next."""
+        task, self._task = self._task, None
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        if task is not None:
+            task.uncancel()
 
     def interrupt(self) -> None:
         """Gives up what runs now, if anything does."""
-        if self._task is not None and not self._interrupted:
-            self._interrupted = True
+        if self._task is not None and not self.interrupted:
+            self.interrupted = True
             self._task.cancel()
 
 

@@ -10,38 +10,47 @@ from lousho_cli.domain.resets import is_reset
 
 def tokens_of(message: Message) -> int:
     """A rough count of a message's tokens, for a provider that reports none: four characters each."""
-    characters = len(message.text)
+    characters = len(message.content if isinstance(message.content, str) else message.text)
     for call in message.tool_calls:
         characters += len(call.name) + len(call.arguments)
     return -(-characters // 4)
 
 
 class Known:
-    """Added up as the transcript grows; a transcript that was rewritten is read once more."""
+    """Added up as the transcript grows; a transcript that was rewritten is read once more.
+
+    call_ids: those of all its calls. seen_from: the first message that the model sees, instructions aside; 0 where it sees all.
+    """
 
     def __init__(self) -> None:
         self._forget()
 
     def _forget(self) -> None:
-        self.tokens = 0
         self.call_ids: set[str] = set()
-        self._counted = 0
+        self._messages: Sequence[Message] = ()
+        self._end = self.seen_from = 0
         self._reset: tuple[int, Message] | None = None
+        self._tokens = self._weighed = 0  # what the messages before this one weigh, those aside that a reset hides
 
     def catch_up(self, messages: Sequence[Message]) -> None:
         """Takes in what came since the last time."""
-        if self._counted > len(messages) or (self._reset is not None and messages[self._reset[0]] is not self._reset[1]):
+        end, reset = len(messages), self._reset
+        if self._end > end or (reset is not None and messages[reset[0]] is not reset[1]):
             self._forget()
-        for index in range(self._counted, len(messages)):
-            message = messages[index]
-            if is_reset(message):
-                self._reset, self.tokens = (index, message), tokens_of(messages[0]) if messages[0].role == "system" else 0
-            self.tokens += tokens_of(message)
+        for index, message in enumerate(messages[self._end :], self._end):
+            if message.role == "user" and is_reset(message):
+                self._reset, self.seen_from = (index, message), index + (not message.text)
             for call in message.tool_calls:
                 self.call_ids.add(call.id)
-        self._counted = len(messages)
+        self._messages, self._end = messages, end
 
     @property
-    def seen_from(self) -> int:
-        """The first message that the model sees, instructions aside; 0 where it sees all."""
-        return 0 if self._reset is None else self._reset[0] + (not self._reset[1].text)
+    def tokens(self) -> int:
+        """Those of what the model sees; counted when they are asked for, as most providers report their own."""
+        messages = self._messages
+        if self._reset is not None and self._weighed < self._reset[0]:
+            self._tokens, self._weighed = (tokens_of(messages[0]) if messages[0].role == "system" else 0), self._reset[0]
+        for message in messages[self._weighed :]:
+            self._tokens += tokens_of(message)
+        self._weighed = self._end
+        return self._tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from lousho_cli.core.retry import RetryDecision, RetryPolicy, wait_before
 from lousho_cli.core.transcript import check, mend
@@ -15,7 +16,7 @@ from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.guardrails import Watch
-from lousho_cli.executor.interrupts import INTERRUPTED, Interruptible
+from lousho_cli.executor.interrupts import Interruptible
 from lousho_cli.executor.knowing import Known
 from lousho_cli.executor.partials import Partials
 from lousho_cli.executor.perform import ask_model
@@ -75,9 +76,13 @@ class ModelCalls:
         self._checked = 0
         self._known = Known()
         self._wait_ms = 0
-        self._partials: Partials | None = None
+        self._partials = Partials(log, kept=agent.settings.continue_cut_off is not False)
         self.asking = False
-        self._await: Interruptible[r.Turn | None] = Interruptible()
+        self._await: Interruptible[r.Turn] = Interruptible()
+
+    def watch(self) -> Callable[[], None]:
+        """From here on the signal gives up the call that runs. Returns what takes that back."""
+        return self._signal.on_abort(self._await.interrupt)
 
     async def ask(self, step: int) -> r.Turn | None:
         """One answer, or None when the signal came first.
@@ -89,27 +94,35 @@ class ModelCalls:
         self.asking = False
         if self._events.wanted:
             self._events.emit(StepStart(step=step))
-        forget = self._signal.on_abort(self._await.interrupt)
+        if self._signal.aborted:
+            return None
+        partials, turn = self._partials, None
+        partials.begin()
+        self._await.begin()
         try:
-            answer = await self._await.run(self._wait_and_ask(step)) if not self._signal.aborted else None
-            if answer == INTERRUPTED and self._signal.recoverable and self._partials is not None:
-                await self._partials.stopped()
+            if self._wait_ms:
+                await self._wait()
+            session = self._log.session
+            self._known.catch_up(session.messages)
+            self.asking = True
+            turn = await ask_model(self._agent, session, step, self._events, partials, self._known, self._watch)
+            self._log.vouch(turn)
+        except asyncio.CancelledError:
+            if not self._await.interrupted:
+                raise
         finally:
-            forget()
-            if self._partials is not None:
-                await self._partials.end()
-        return None if answer == INTERRUPTED else answer
-
-    async def _wait_and_ask(self, step: int) -> r.Turn | None:
-        wait_ms, self._wait_ms = self._wait_ms, 0
-        if wait_ms:
-            await self._log.clock.sleep(wait_ms / 1000)
-        session = self._log.session
-        self._known.catch_up(session.messages)
-        self.asking, self._partials = True, Partials(self._log, kept=self._agent.settings.continue_cut_off is not False)
-        turn = await ask_model(self._agent, session, step, self._events, self._partials, self._known, self._watch)
-        self._log.vouch(turn)
+            if self._await.end():
+                await self._await.forget()
+            if partials.busy:
+                await partials.end()
+        if turn is None and self._signal.recoverable:
+            await partials.stopped()
         return turn
+
+    async def _wait(self) -> None:
+        """The wait before a retry."""
+        wait_ms, self._wait_ms = self._wait_ms, 0
+        await self._log.clock.sleep(wait_ms / 1000)
 
     def after_failure(self, error: ProviderError) -> tuple[r.Record, ...]:
         """What a failed call leads to, as the caller's policy says: the records of a retry, with the text that is kept; none for giving up.
@@ -122,7 +135,7 @@ class ModelCalls:
         policy = self._agent.settings.on_model_error
         if policy is None:
             return ()
-        text = self._partials.text if self._partials is not None else ""
+        text = self._partials.text
         error.partial = error.partial or bool(text)
         retries, chance = self._log.session.retries, self._log.clock.chance()
         decision = decided(policy, error, retries, chance)
@@ -154,9 +167,10 @@ class ModelCalls:
             SDKError: it could not be mended, a fault of ours.
         """
         messages = self._log.session.messages
-        problem = check(messages, min(self._checked, len(messages)))
+        end = len(messages)
+        problem = check(messages, min(self._checked, end))
         if problem is None:
-            self._checked = len(messages)
+            self._checked = end
             return ()
         keep, add, words = mend(messages)
         if not words:

@@ -23,7 +23,10 @@ AT_LEAST = 4096
 
 
 class Partials:
-    """The parts of one answer; ``end`` it when that is there or broke off. ``kept``: they are written whether or not somebody looks on."""
+    """The parts of an answer, from ``begin`` until it is there or broke off: then ``end`` it, if it is ``busy``. One serves many answers.
+
+    ``kept``: they are written whether or not somebody looks on. ``busy``: something is being written, or about to be.
+    """
 
     def __init__(self, log: DrivenLog, *, kept: bool = False) -> None:
         self._log, self._kept = log, kept
@@ -31,9 +34,16 @@ class Partials:
         self._blocks: list[Reasoning] = []
         self._written = 0
         self._size = 0
-        self._last = log.clock.monotonic()
+        self._last = 0.0
+        self.busy = False
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Another answer is asked for; what came of the one before is forgotten."""
+        if self._pieces or self._blocks:
+            self._pieces, self._blocks, self._written, self._size = [], [], 0, 0
+        self._last = self._log.clock.monotonic()
 
     @property
     def text(self) -> str:
@@ -75,6 +85,7 @@ class Partials:
     async def end(self) -> None:
         """Writes no more, and returns once what is being written is."""
         self._no_timer()
+        self.busy = False
         writing, self._writing = self._writing, None
         if writing is not None:
             await writing
@@ -82,6 +93,7 @@ class Partials:
     def _write_soon(self) -> None:
         """A model that falls silent may be one whose host is about to die: what it said is written all the same."""
         if self._kept and self._timer is None:
+            self.busy = True
             self._timer = asyncio.get_running_loop().call_later(EVERY_S, self._write)
 
     def _write(self) -> None:

@@ -29,16 +29,16 @@ class Pauses:
         self._agent, self._approvals = agent, approvals
         self._native, self._session_id = native, session_id
 
-    async def write(self, log: DrivenLog, batches: Sequence[r.Batch], *, durable: bool) -> None:
-        """Writes batches; a pause among them is stored with its approval store first."""
+    async def write(self, log: DrivenLog, batches: Sequence[r.Batch]) -> None:
+        """Writes the batches a session comes to rest with; a pause among them is stored with its approval store first."""
         at = None if self._native else _place_of_pause(batches)
         if at is None:
-            await log.write(batches, durable=durable)
+            await log.write(batches)
             return
         async with log.holding():
-            await log.send(batches[:at])
+            await log.write(batches[:at], held=True)
             await self._save(log, next(record.approval for record in batches[at].records if isinstance(record, r.WaitOpened)))
-            await log.send(batches[at:], durable=durable)
+            await log.write(batches[at:], held=True)
 
     async def _save(self, log: DrivenLog, pending: PendingApproval) -> None:
         if self._approvals is None:

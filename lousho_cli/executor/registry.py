@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from lousho_cli.domain.plain import plain
 from lousho_cli.errors import ConfigurationError
@@ -27,6 +28,9 @@ class ToolRegistry(Mapping[str, Tool]):
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._tools.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tools)

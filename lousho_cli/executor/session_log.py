@@ -24,7 +24,7 @@ from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import readable
 from lousho_cli.domain.session import Run, Session
-from lousho_cli.domain.times import ms_between
+from lousho_cli.domain.times import ms_since_1970
 from lousho_cli.errors import LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.executor.asks import Asks
 from lousho_cli.executor.keeping import DEFAULT_KEEPING, Keeping
@@ -50,9 +50,9 @@ class SessionLog:
     """Leads to the agent whose log this is: it is the lead itself."""
 
     def __init__(
-        self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock, keeping: Keeping = DEFAULT_KEEPING, since: str | None = None
+        self, store: LogStore, claim: Claim, fold: Accumulator, clock: Clock, keeping: Keeping = DEFAULT_KEEPING, since: int | None = None
     ) -> None:
-        self.store, self.claim, self.clock = store, claim, clock
+        self.store, self.claim, self.clock, self.id = store, claim, clock, claim.log_id
         self._ring = store.history_limit
         self._fold = fold
         self._turn = asyncio.Lock()
@@ -65,7 +65,7 @@ class SessionLog:
         self._flushing: asyncio.Task[None] | None = None
         self._closed = False
         self._keeping = keeping
-        self._since = since  # when the first record was written that no snapshot has
+        self._since = since  # when the first record was written that no snapshot has, in milliseconds since 1970
         self.on_written: OnWritten | None = None
         self.asks = Asks()
         self.credentials: Credentials | None = None
@@ -108,10 +108,6 @@ class SessionLog:
         return log
 
     @property
-    def id(self) -> str:
-        return self.claim.log_id
-
-    @property
     def session(self) -> Session:
         if self._frozen is None:
             self._frozen = self._fold.freeze()
@@ -126,7 +122,6 @@ class SessionLog:
         """The run as it stands, without freezing the session for it."""
         return self._fold.run
 
-    @property
     def deadline(self) -> str | None:
         """When the time of the run is up, None for never."""
         return self._fold.run.deadline
@@ -149,8 +144,9 @@ class SessionLog:
         Args:
             calls: leads to the sub-agent it happened to; ``agent`` and ``live`` are that one's.
         """
-        told = happened if calls else self._announcing(happened)
-        plan = advance(self._fold, told, agent, live, self.claim.epoch, self._ring, calls)
+        if not self._announced and not calls:
+            happened = self._announcing(happened)
+        plan = advance(self._fold, happened, agent, live, self.claim.epoch, self._ring, calls)
         self._frozen = None if calls else plan.session
         self._waiting += plan.batches
         return plan
@@ -162,43 +158,57 @@ class SessionLog:
         self._announced = True
         return [r.Claimed(self.claim.host), *records]
 
-    async def write(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
+    async def write(self, batches: Sequence[r.Batch], *, durable: bool = True, held: bool = False) -> None:
         """Appends batches that were folded, and with them whatever was folded before and still waits.
+
+        One function, from the driver to the store: what a store waits for is handed back through each layer between them.
+
+        Args:
+            durable: what was appended before is made so, too, also where ``batches`` is empty.
+            held: it is the caller who is ``holding`` the log.
 
         Raises:
             OwnershipLostError, StorageError: it does not count, and nothing can be written any more.
         """
-        if not batches:
-            if durable:
-                await self.flush()
+        if not batches and not durable:
             return
-        async with self._turn:
-            await self.send(batches, durable=durable)
+        if not held:
+            await self._turn.acquire()
+        try:
+            if self._flushing is not None:
+                await self._flushed(self._flushing)
+            ready = self._ready(batches[-1].seq) if batches else ()
+            if ready:
+                _must_read_back(ready, self._vouched)
+                await self.store.append(self.claim, ready, durable=durable)
+                self._written, self._unsynced = ready[-1].seq, not durable
+                if self._since is None:
+                    self._since = ms_since_1970(ready[0].at)
+            elif durable and self._unsynced:
+                await self.store.flush(self.claim)
+                self._unsynced = False
+            self.asks.heard(ready)
+            if self.on_written is not None:
+                self.on_written(ready, durable=durable)
+        finally:
+            if not held:
+                self._turn.release()
+
+    def _ready(self, last: int) -> Sequence[r.Batch]:
+        """Takes out of what waits all up to ``last``."""
+        waiting = self._waiting
+        if waiting and waiting[-1].seq <= last:
+            self._waiting = []
+            return waiting
+        ready = [batch for batch in waiting if batch.seq <= last]
+        del waiting[: len(ready)]
+        return ready
 
     @asynccontextmanager
     async def holding(self) -> AsyncIterator[None]:
-        """Keeps everybody else from writing while several things must happen in order; ``send`` writes meanwhile."""
+        """Keeps everybody else from writing while several things must happen in order; ``write(…, held=True)`` writes meanwhile."""
         async with self._turn:
             yield
-
-    async def send(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
-        """``write``, for who holds the log."""
-        if self._flushing is not None:
-            await self._flushed(self._flushing)
-        last = batches[-1].seq if batches else 0
-        ready = [batch for batch in self._waiting if batch.seq <= last]
-        if ready:
-            del self._waiting[: len(ready)]
-            _must_read_back(ready, self._vouched)
-            await self.store.append(self.claim, ready, durable=durable)
-            self._written, self._unsynced = ready[-1].seq, not durable
-            self._since = self._since or ready[0].at
-        elif durable and self._unsynced:
-            await self.store.flush(self.claim)
-            self._unsynced = False
-        self.asks.heard(ready)
-        if self.on_written is not None:
-            self.on_written(ready, durable=durable)
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
         """Folds and appends one batch that nothing has to be decided on."""
@@ -219,8 +229,7 @@ class SessionLog:
 
     async def flush(self) -> None:
         """Makes everything appended durable."""
-        async with self._turn:
-            await self.send(())
+        await self.write(())
 
     def flush_soon(self) -> None:
         """Begins to make everything durable, behind whatever else goes on."""
@@ -237,26 +246,27 @@ class SessionLog:
         if self.claim.overdue:
             raise OwnershipLostError(self.id, "another owner, or nobody: the lease could not be renewed in time")
 
-    async def snapshot_if_due(self) -> None:
-        """Caches the fold when enough was written since the last time.
+    def snapshot_due(self) -> bool:
+        """Whether enough was written since the fold was cached, and all of it was: then ``snapshot`` is worth its cost.
 
-        Not one that ran ahead of what was written, nor of what is durable: once another owner had made the log as
-        long, such a cache would be taken for what the log says.
+        One that ran ahead of what was written is never cached, nor of what is durable: once another owner had made the log
+        as long, such a cache would be taken for what the log says.
         """
         claim, since = self.claim, self._since
-        waited_ms = ms_between(since, self.clock.now()) if since is not None else 0
-        if self._written < self._fold.seq or not snapshot_due(
-            claim.bytes_since_snapshot, claim.snapshot_size, waited_ms, self._keeping.snapshots
-        ):
-            return
+        waited_ms = self.clock.now_ms() - since if since is not None else 0
+        due = snapshot_due(claim.bytes_since_snapshot, claim.snapshot_size, waited_ms, self._keeping.snapshots)
+        return due and self._written == self._fold.seq
+
+    async def snapshot(self) -> None:
+        """Caches the fold, or makes it the whole log."""
         if self._keeping.trims:
             await self._trim()
             return
         state = state_from(self.session)
         await self.flush()
         with suppress(StorageError):  # a cache: the records are there without it
-            await self.store.save_snapshot(claim, state)
-        self._since = None if state.seq == self._fold.seq else self.clock.now()
+            await self.store.save_snapshot(self.claim, state)
+        self._since = None if state.seq == self._fold.seq else self.clock.now_ms()
 
     async def _trim(self) -> None:
         """Makes the state the whole log; where that can not be done now, the log stays as it is."""
@@ -286,8 +296,8 @@ class SessionLog:
         try:
             await self.flush()
             if self._written == self._fold.seq:
-                if self._announced:
-                    await self.snapshot_if_due()
+                if self._announced and self.snapshot_due():
+                    await self.snapshot()
                 if self._announced or wake_at is not None:
                     await self.store.save_head(self.claim, head_of(self.session))
         finally:
@@ -301,13 +311,13 @@ class SessionLog:
         await self.store.release(self.claim)
 
 
-async def _read(store: LogStore, session_id: str) -> tuple[Accumulator, str | None]:
+async def _read(store: LogStore, session_id: str) -> tuple[Accumulator, int | None]:
     """The fold of a log, and when the first record was written that no snapshot or trim has."""
     state = await store.load_snapshot(session_id)
     before = session_from(state) if state else Session()
     batches = (await store.read(session_id, after=before.seq)).batches
     uncovered = batches[1:] if batches and has_base(batches[0]) else batches
-    return Accumulator(fold(batches, before)), uncovered[0].at if uncovered else None
+    return Accumulator(fold(batches, before)), ms_since_1970(uncovered[0].at) if uncovered and uncovered[0].at else None
 
 
 def newer_version(session_id: str) -> LogVersionError:

@@ -6,7 +6,7 @@ lead's ``SessionLog``, so there is still one writer, one order and one claim.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 
 from lousho_cli.core.advance import Plan
@@ -54,7 +54,6 @@ class SubLog:
     def run(self) -> Run:
         return self.session.run
 
-    @property
     def deadline(self) -> str | None:
         return self.session.run.deadline
 
@@ -66,16 +65,13 @@ class SubLog:
         """As ``SessionLog.plan``; the batches are the lead's."""
         return self._lead.plan(happened, agent, live, self.calls)
 
-    async def write(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
-        await self._lead.write(batches, durable=durable)
+    def write(self, batches: Sequence[r.Batch], *, durable: bool = True, held: bool = False) -> Awaitable[None]:
+        return self._lead.write(batches, durable=durable, held=held)
 
     @asynccontextmanager
     async def holding(self) -> AsyncIterator[None]:
         async with self._lead.holding():
             yield
-
-    async def send(self, batches: Sequence[r.Batch], *, durable: bool = True) -> None:
-        await self._lead.send(batches, durable=durable)
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
         await self._lead.record(*within(self.calls, records), durable=durable)
@@ -89,8 +85,11 @@ class SubLog:
     def must_be_ours(self) -> None:
         self._lead.must_be_ours()
 
-    async def snapshot_if_due(self) -> None:
-        await self._lead.snapshot_if_due()
+    def snapshot_due(self) -> bool:
+        return self._lead.snapshot_due()
+
+    async def snapshot(self) -> None:
+        await self._lead.snapshot()
 
     @property
     def lead(self) -> SessionLog:

@@ -37,7 +37,8 @@ class Guard:
             if overdue > 1:
                 self._turn.interrupt()
             with suppress(SDKError):  # whoever writes next meets it
-                await self._log.snapshot_if_due()
+                if self._log.snapshot_due():
+                    await self._log.snapshot()
 
     async def run(self, turn: Coroutine[Any, Any, T]) -> T:
         """Runs a turn to its end.

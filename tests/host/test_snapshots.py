@@ -29,6 +29,9 @@ class Late(SystemClock):
     def now(self) -> str:
         return later(super().now(), self.ahead_ms)
 
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
 
 async def ran(host: Any, store: Any, *answers: str) -> Any:
     """A thread in which each answer was given."""
