@@ -22,14 +22,15 @@ _DEEPEST = 100
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Made once: making one costs more than writing a small result."""
 
-_text_encoder = msgspec.json.Encoder()
+_fast_encoder = msgspec.json.Encoder()
+"""Writes what ``_is_exact`` as the other does, in a tenth of the time."""
 
 
 def json_text(value: Any) -> tuple[str, bool]:
     """A tool's result as the JSON text a model gets, and whether something in it had to be altered; see ``plain``."""
     try:
-        if type(value) is str:
-            return _text_encoder.encode(value).decode(), False  # the same text, in a quarter of the time
+        if type(value) is str or _is_exact(value):
+            return _fast_encoder.encode(value).decode(), False
         text = _encoder.encode(value)
         if not text.isascii():
             text.encode()
@@ -37,6 +38,31 @@ def json_text(value: Any) -> tuple[str, bool]:
     except (ValueError, TypeError, RecursionError):
         clean, altered = plain(value)
         return _encoder.encode(clean), altered
+
+
+_EXACT: frozenset[type] = frozenset((str, int, bool, type(None)))
+_MANY = 10_000
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a value is made of JSON's own kinds alone, with no number that may be written in two ways; not of many, nor of itself."""
+    found = [value]
+    for item in found:  # which grows meanwhile
+        kind = type(item)
+        if kind in _EXACT:
+            continue
+        if kind is dict:
+            for key in item:
+                if type(key) is not str:
+                    return False
+            found += item.values()
+        elif kind is list or kind is tuple:
+            found += item
+        elif kind is not float or not 1e-4 <= abs(item) < 1e16:
+            return False  # beyond these a float has an exponent, which one writes as 1e-05 and another as 1e-5
+        if len(found) > _MANY:
+            return False
+    return True
 
 
 def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:

@@ -109,3 +109,26 @@ def test_a_digest_is_that_of_the_arguments_as_they_are_stored(args: Any) -> None
 def test_a_text_is_written_as_json_writes_it_whatever_it_holds() -> None:
     text = "".join(map(chr, (*range(0x3000), *range(0xD7F0, 0xD800), *range(0xE000, 0xE010), *range(0xFFF0, 0x10010), 0x10FFFF)))
     assert json_text(text) == (json.dumps(text, ensure_ascii=False), False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, -0.0, 0.1, None, True, ("x", {})], "é\n": 10**40},
+        [1e-4, 9.9e-5, 1e15, 1e16, 1e22, 5e-324, 123456789012345.6],
+        {1: "a", None: "b", False: "c", 1.5: "d"},
+        [Word("x"), Colour.RED, Number(0.5)],
+        [{"n": [[[[0.5]]]]}] * 5000,
+    ],
+    ids=["plain", "floats", "keys", "kinds", "many"],
+)
+def test_a_result_is_written_as_json_writes_it(value: Any) -> None:
+    assert json_text(value) == (json.dumps(value, ensure_ascii=False, separators=(",", ":")), False)
+
+
+def test_a_result_that_holds_itself_is_cut_off() -> None:
+    value: list[Any] = []
+    value.append(value)
+    text, altered = json_text(value)
+    assert altered
+    assert "[too deep]" in text
