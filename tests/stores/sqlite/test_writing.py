@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from lousho_cli.core.fold import fold
+from lousho_cli.core.heads import head_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import InputRejectedError, OwnershipLostError, StorageError
+from lousho_cli.ports.log_store import Claim
 from lousho_cli.stores.sqlite import appending, logs, opening, writer
 from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.store import SqliteStore
@@ -104,6 +107,28 @@ async def test_what_is_not_durable_is_committed_without_a_sync_and_the_next_sync
     assert "PRAGMA synchronous = FULL" in counting.said
     assert (await other.read("trip")).synced is None
     other.close()
+
+
+async def test_sessions_that_begin_together_are_taken_together(store: SqliteStore, counting: Counting) -> None:
+    store.writer.average = 0.0
+    await asyncio.gather(*(store.claim(f"s{number}", "here") for number in range(20)))
+    assert (counting.said.count("BEGIN IMMEDIATE"), counting.commits) == (1, 1), "none of them ran ahead"
+
+
+async def test_a_session_whose_log_is_durable_is_closed_without_a_sync(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claims = [await store.claim(name, "here") for name in ("one", "two")]
+    for claim in claims:
+        await store.append(claim, [batch(1)])
+    counting.said.clear()
+
+    async def close(claim: Claim) -> None:
+        await store.save_head(claim, head_of(fold([batch(1)])))
+        await store.release(claim)
+
+    await asyncio.gather(*map(close, claims))
+    assert "PRAGMA synchronous = FULL" not in counting.said
+    assert counting.commits == 1, "what is cached and who gives back"
+    assert store.database.query("SELECT count(*) FROM logs WHERE head IS NOT NULL AND owner IS NULL") == [(2,)]
 
 
 async def test_a_refusal_takes_nobody_with_it(store: SqliteStore, batch: MakeBatch) -> None:
