@@ -223,7 +223,8 @@ class SqliteStore(Viewed, Prunable, Looking):
     async def release(self, claim: Claim, wake_at: str | None = None) -> None:
         mine = own(claim, SqliteClaim)
         head = mine.head if mine.failure is None else 0
-        durable = None if mine.synced < mine.head else False  # an owner that is named after a power cut is dead all the same
+        # Where all of the log is synced, an owner that is still named after a power cut is dead all the same; a wake must not be lost.
+        durable = None if mine.synced < mine.head or wake_at is not None else False
         await self._release(mine, Job(lambda connection: claims.give_back(connection, mine.held, wake_at, head), durable, single=head > 0))
 
     async def _release(self, mine: SqliteClaim, give_back: Job[None]) -> None:

@@ -82,8 +82,13 @@ class Writer:
 
     def send(self, job: Asked[Any]) -> None:
         """``run``, without waiting for the outcome: what is asked for next stands behind it."""
-        if self._waiting or not self._may_hold_up() or not self._try_now(job):
-            self._queued(job)
+        if not self._waiting and self._may_hold_up() and self._try_now(job):
+            return
+        loop = self._loop()
+        if loop is None:
+            self._perform_behind(job)
+        else:
+            self._queue(job, loop)
 
     def _may_hold_up(self) -> bool:
         """Whether an event loop can wait for a commit itself."""
@@ -91,21 +96,28 @@ class Writer:
 
     def _queued(self, job: Asked[T]) -> asyncio.Future[T] | None:
         """What tells when a job that others may join is done; None where that is so now."""
-        import asyncio
-
-        try:
-            loop = None if self._stopped else asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
-        if loop is None:  # there is nobody to hold up, or its thread takes up nothing more
+        loop = self._loop()
+        if loop is None:
             self._perform_behind(job)
             return None
         job.future = future = loop.create_future()
+        self._queue(job, loop)
+        return future
+
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop a wait would hold up; None where there is none, or the thread takes up nothing more."""
+        import asyncio
+
+        try:
+            return None if self._stopped else asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+
+    def _queue(self, job: Asked[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._waiting.append(job)
         if self._waking is not loop:
             loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
             self._waking = loop
-        return future
 
     def _wake(self) -> None:
         """Sees to what waits: has the thread do it, unless it is one thing that is done in less time."""

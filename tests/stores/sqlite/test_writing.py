@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -11,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from lousho_cli.core.fold import fold
+from lousho_cli.core.heads import head_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import InputRejectedError, OwnershipLostError, StorageError
-from lousho_cli.stores.sqlite import appending, logs, opening, writer
+from lousho_cli.ports.log_store import Claim
+from lousho_cli.stores.sqlite import appending, heads, logs, opening, writer
 from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.store import SqliteStore
 
@@ -104,6 +108,46 @@ async def test_what_is_not_durable_is_committed_without_a_sync_and_the_next_sync
     assert "PRAGMA synchronous = FULL" in counting.said
     assert (await other.read("trip")).synced is None
     other.close()
+
+
+async def test_sessions_that_begin_together_are_taken_together(store: SqliteStore, counting: Counting) -> None:
+    store.writer.average = 0.0
+    await asyncio.gather(*(store.claim(f"s{number}", "here") for number in range(20)))
+    assert (counting.said.count("BEGIN IMMEDIATE"), counting.commits) == (1, 1), "none of them ran ahead"
+
+
+async def test_a_session_whose_log_is_durable_is_closed_without_a_sync(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    claims = [await store.claim(name, "here") for name in ("one", "two")]
+    for claim in claims:
+        await store.append(claim, [batch(1)])
+    counting.said.clear()
+
+    async def close(claim: Claim) -> None:
+        await store.save_head(claim, head_of(fold([batch(1)])))
+        await store.release(claim)
+
+    await asyncio.gather(*map(close, claims))
+    assert [sql for sql in counting.said if sql.startswith("PRAGMA synchronous")] == ["PRAGMA synchronous = NORMAL"]
+    assert counting.commits == 1, "what is cached and who gives back"
+    assert store.database.query("SELECT count(*) FROM logs WHERE head IS NOT NULL AND owner IS NULL") == [(2,)]
+
+
+async def test_a_head_that_can_not_be_cached_is_nobodys_error(
+    store: SqliteStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise StorageError("not now")
+
+    monkeypatch.setattr(heads, "save", refuse)
+    complaints: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+    for claim in [await store.claim(name, "here") for name in ("one", "two")]:
+        await store.append(claim, [batch(1)])
+        await store.save_head(claim, head_of(fold([batch(1)])))
+        await store.release(claim)
+    gc.collect()
+    assert not complaints
+    assert {head.id: head.seq for head in (await store.heads()).heads} == {"one": 1, "two": 1}
 
 
 async def test_a_refusal_takes_nobody_with_it(store: SqliteStore, batch: MakeBatch) -> None:
