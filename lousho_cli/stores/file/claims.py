@@ -15,6 +15,7 @@ import errno
 import os
 import re
 import secrets
+from collections.abc import Sequence
 
 from lousho_cli.errors import SessionBusyError, StorageError
 from lousho_cli.ports.log_store import Owner
@@ -66,13 +67,16 @@ def _try_once(folder: str, log_id: str, record: owners.OwnerRecord, log_epoch: i
             os.link(aside, owners.path_of(folder, epoch))
         except FileExistsError:
             return None
-        others = [other for other in owners.epochs_in(folder) if other != epoch]
+        names = owners.names_in(folder)
+        others = [other for other in owners.epochs_among(names) if other != epoch]
         if any(other not in seen for other in others) or (leased and _mtime(folder, seen[-1]) not in (leased, 0)):
             _unlink(owners.path_of(folder, epoch))
             return None
         for other in others:
             _unlink(owners.path_of(folder, other))
-        _sweep(folder, epoch)
+        if others:
+            names = owners.names_in(folder)  # until its file had gone, the one before may have begun to write something aside
+        _sweep(folder, names, epoch, os.path.basename(aside))
         kept = True
         claim = FileClaim(log_id, folder, epoch, record, file)
         if before is not None and before.released:
@@ -101,11 +105,11 @@ def _require_free(folder: str, log_id: str, epoch: int, now_ns: int) -> tuple[in
     raise SessionBusyError(log_id, owners.owner_of(record, epoch).describe())
 
 
-def _sweep(folder: str, epoch: int) -> None:
+def _sweep(folder: str, names: Sequence[str], epoch: int, ours: str) -> None:
     """Removes what earlier owners and claimers were writing aside when they died."""
-    for name in os.listdir(folder):
+    for name in names:
         aside = _ASIDE.fullmatch(name)
-        if aside and (int(aside[1]) < epoch if aside[1] else lock_is_free(f"{folder}/{name}")):
+        if aside and name != ours and (int(aside[1]) < epoch if aside[1] else lock_is_free(f"{folder}/{name}")):
             _unlink(f"{folder}/{name}")
 
 
@@ -157,8 +161,10 @@ def _leave_nothing(claim: FileClaim) -> bool:
     claim that took over from another keeps its folder: the one it replaced, stopped before its first line,
     may still wake, and a number given out again would make it look like an owner.
     """
+    if claim.epoch > 1 or claim.begun:
+        return False
     try:
-        if claim.epoch > 1 or os.listdir(claim.folder) != [os.path.basename(claim.owner_path)]:
+        if os.listdir(claim.folder) != [os.path.basename(claim.owner_path)]:
             return False
     except FileNotFoundError:
         return True  # deleted just now

@@ -28,17 +28,19 @@ class Keeper:
         self._claims: WeakKeyDictionary[FileClaim, float] = WeakKeyDictionary()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._rests_until = 0.0
 
     def __len__(self) -> int:
         return len(self._claims)
 
     def add(self, claim: FileClaim) -> None:
         with self._changed:
-            self._claims[claim] = steady() + claim.renew_s
+            self._claims[claim] = due = steady() + claim.renew_s
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="lousho-renew", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            elif due < self._rests_until:
+                self._changed.notify()
 
     def remove(self, claim: FileClaim) -> None:
         with self._changed:
@@ -50,8 +52,8 @@ class Keeper:
                 now = steady()
                 # Under the lock, so that ``remove`` returns only when nobody touches the descriptor any more.
                 self._renew_due(now)
-                wait = min(self._claims.values(), default=now + 3600) - steady()
-                self._changed.wait(max(wait, 0.001))
+                self._rests_until = min(self._claims.values(), default=now + 3600)
+                self._changed.wait(max(self._rests_until - steady(), 0.001))
 
     def _renew_due(self, now: float) -> None:
         # What is due soon is done too, so that claims taken one after another come to share one beat.

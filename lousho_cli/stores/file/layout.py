@@ -81,7 +81,7 @@ class Layout:
         self.sessions = self.root / "sessions"
         self.trash = self.root / ".trash"
         self.hosts = self.root / "hosts"
-        self._sessions = os.fspath(self.sessions)
+        self._root, self._sessions = os.fspath(self.root), os.fspath(self.sessions)
         self._made = False
 
     def folder(self, session_id: str) -> str:
@@ -98,7 +98,7 @@ class Layout:
             StorageError: it can not be looked at.
         """
         try:
-            info = os.stat(self.root)
+            info = os.stat(self._root)
         except FileNotFoundError:
             return False
         except NotADirectoryError as error:

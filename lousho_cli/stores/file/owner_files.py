@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -53,10 +54,19 @@ def path_of(folder: str, epoch: int) -> str:
 
 def epochs_in(folder: str) -> list[int]:
     """The epochs of the owner files of a session, ascending; [] when there is no folder."""
+    return epochs_among(names_in(folder))
+
+
+def names_in(folder: str) -> list[str]:
+    """What the folder of a session holds; [] when there is none."""
     try:
-        names = os.listdir(folder)
+        return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def epochs_among(names: Iterable[str]) -> list[int]:
+    """The epochs of the owner files among some names, ascending."""
     return sorted(int(found[1]) for found in map(_NAME.fullmatch, names) if found)
 
 

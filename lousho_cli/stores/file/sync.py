@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import asyncio
 
 INLINE_BELOW_S = 0.001
-THREADS = 4
+THREADS = 8
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None) if sys.platform == "darwin" else None
 

@@ -216,6 +216,50 @@ async def test_an_append_that_is_cancelled_while_it_syncs_still_counts_its_line(
     assert (await store.read("trip")).head == 2
 
 
+def test_an_event_loop_that_ends_while_a_sync_waits_holds_nobody_up(
+    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync.average, "value", 0.5)
+    loop = asyncio.new_event_loop()
+    claim = loop.run_until_complete(store.claim("trip", "here"))
+    appending = store.append(claim, [batch(1)])
+
+    def begin_at_last() -> None:
+        loop.stop()
+        appending.send(None)
+
+    loop.call_soon(begin_at_last)
+    loop.run_forever()
+    loop.close()
+    appending.close()
+    asyncio.run(store.release(claim))
+    assert (claim.synced, asyncio.run(store.read("trip")).synced) == (1, None)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="syncs by another call there")
+async def test_a_disk_that_fails_one_log_fails_no_other_that_syncs_beside_it(
+    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync.average, "value", 0.5)
+    claims = [await store.claim(f"s{number}", "here") for number in range(12)]
+    await asyncio.gather(*(store.append(claim, [batch(1)]) for claim in claims))
+    broken, really = claims[5].log_file, os.fdatasync
+
+    def fails(file: int) -> None:
+        if file == broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        really(file)
+
+    monkeypatch.setattr(os, "fdatasync", fails)
+    ended = await asyncio.gather(*(store.append(claim, [batch(2)]) for claim in claims), return_exceptions=True)
+    assert [type(error) for error in ended if error is not None] == [StorageError]
+    assert [claim.synced for claim in claims] == [2] * 5 + [1] + [2] * 6
+    with pytest.raises(StorageError):
+        await store.append(claims[5], [batch(3)])
+    for claim in claims:
+        await store.release(claim)
+
+
 @pytest.mark.skipif(sys.platform == "darwin", reason="syncs by another call there")
 async def test_a_sync_that_fails_fails_all_that_overlap_it(store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system tells of lost pages once. A second sync beside it that hears nothing must not acknowledge them."""

@@ -20,7 +20,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.errors import DamagedLogError, OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.stores import machine
-from lousho_cli.stores.file.keeper import renew
+from lousho_cli.stores.file.keeper import keeper, renew
 from lousho_cli.stores.file.owner_files import OwnerRecord, create_locked
 from lousho_cli.stores.file.store import FileStore
 
@@ -131,6 +131,21 @@ async def test_case_196_an_owner_that_can_not_renew_is_overdue_at_its_own_deadli
     async with asyncio.timeout(30):  # within reach again, and nobody took over
         while claim.overdue:
             await asyncio.sleep(0.01)
+
+
+async def test_a_claim_that_is_renewed_more_often_than_those_before_it_is_renewed_in_time(store: FileStore, place: Path) -> None:
+    seldom = await store.claim("seldom", "here", 300_000)
+    async with asyncio.timeout(20):
+        while keeper()._rests_until == 0:
+            await asyncio.sleep(0)
+    often = await store.claim("often", "here", renew_ms=20)
+    owner = place / "sessions/often/owner.1.json"
+    taken = owner.stat().st_mtime_ns
+    async with asyncio.timeout(20):
+        while owner.stat().st_mtime_ns == taken:
+            await asyncio.sleep(0)
+    for claim in (seldom, often):
+        await store.release(claim)
 
 
 async def test_a_forked_child_does_not_keep_its_parents_claim(store: FileStore) -> None:
