@@ -70,6 +70,14 @@ class _Given(NamedTuple):
     posted: bool
 
 
+class _Walk(NamedTuple):
+    """What came of going through lanes from one on: the last of them, how many there were, and what was given out."""
+
+    last: str
+    lanes: int
+    given: list[_Given]
+
+
 class Pending:
     """What one store object asks of the index, and whose turn was last."""
 
@@ -119,7 +127,7 @@ class Pending:
         for _ in range(_ROUNDS):
             asked = limit - len(found)
             lanes = max(asked, _AMONG_STRANGE if strange else _LEAST_LANES)
-            (last, walked), given = _given(hand, self._last, lanes, asked, due_ms, seen, strange)
+            last, walked, given = _walk(hand, self._last, lanes, asked, due_ms, seen, strange)
             found += self._with_work(hand, given, now)
             seen += [one.row.id for one in given]
             if len(found) >= limit:
@@ -178,17 +186,14 @@ class Pending:
         hand.run(_LATER, (_DAMAGED_MS, [log_id for log_id, _ in known.damaged]))
 
 
-def _given(
-    hand: Hand, behind: str, lanes: int, limit: int, due_ms: int, without: Sequence[str], strange: Sequence[str]
-) -> tuple[tuple[str, int], list[_Given]]:
-    """Up to ``limit`` free sessions that are due, from the lane behind ``behind`` on, and before them the last lane that was walked to, and
-    how many lanes there were on the way. More are looked at, as those who ask in the same moment pass over each other's; but so few that
-    each is looked up by the index, whatever else there is.
+def _walk(hand: Hand, behind: str, lanes: int, limit: int, due_ms: int, without: Sequence[str], strange: Sequence[str]) -> _Walk:
+    """Goes through up to so many lanes, and gives up to ``limit`` sessions out. More are looked at, as those who ask in the same moment
+    pass over each other's; but so few that each is looked up by the index, whatever else there is.
     """
     wider = limit * 4 + 64
     first, *rows = hand.call("find_work", behind, lanes, wider, limit, due_ms, OFFER_MS, texts(without), texts(strange))
-    _, walked, _, last, *_ = first
-    given = []
-    for log_id, no, was_due, lane, posted, *rest in rows:
-        given.append(_Given(heads.row_of((log_id, no, *rest)), int(was_due), lane.decode(), posted == YES))
-    return (last.decode(), int(walked)), given
+    given = [
+        _Given(heads.row_of((log_id, no, *rest)), int(was_due), lane.decode(), posted == YES)
+        for log_id, no, was_due, lane, posted, *rest in rows
+    ]
+    return _Walk(first[3].decode(), int(first[1]), given)

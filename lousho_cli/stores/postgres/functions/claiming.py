@@ -6,8 +6,8 @@ from lousho_cli.stores.postgres.functions.language import NOT_AWAITED, READS, WR
 from lousho_cli.stores.postgres.hand import NOW_MS
 
 # Takes a log that is nobody's, and renews the lease of who takes it, also where it is somebody's: then it gives no ``log``. Nothing is
-# done where the tables are no longer for a version that ``knows`` no more. The log is locked before the lease, as everywhere. Not awaited:
-# whatever is written in the name of a claim is checked against it, so one that was lost has done nothing.
+# done where the tables are no longer for the version that whoever asks ``knows``. The log is locked before the lease, as everywhere.
+# Not awaited: whatever is written in the name of a claim is checked against it, so one that was lost has done nothing.
 TAKE_FREE = f"""CREATE FUNCTION {{s}}.take_free(name text, by text, process bigint, spot text, mark text, on_host text, at text, ttl bigint,
         knows bigint) RETURNS TABLE (log bigint, under bigint, ends bigint, safe bigint, there bigint, lowest bigint) {WRITES} AS $$
     BEGIN
