@@ -87,7 +87,9 @@ def test_the_host_of_a_lead_hears_of_an_agent_that_was_settled_elsewhere(lead: A
     project = lead()
     owner = spawn("run", "lead.yaml", "Go", "-s", "s")
     project.until(lambda: (project.folder / "looking").exists() and project.lousho("pending", "--json").data)
-    assert "aborted here" in project.lousho("abort", agent_of(project)["id"]).out
+    agent, store = agent_of(project)["id"], FileStore(project.folder / ".lousho")
+    project.until(lambda: asyncio.run(store.owner(agent)) is None)  # its host gives it back a moment after it began to wait
+    assert "aborted here" in project.lousho("abort", agent).out
     (end,) = project.until(lambda: ends(project))
     assert (end["outcome"], owner.poll()) == ("aborted", None)
     let_go(project, "look")

@@ -50,7 +50,9 @@ def harness(place: Path, name: str) -> Any:
 
 class Commands:
     def __init__(self, kind: str, place: Path, ttl_ms: int) -> None:
-        self.host = create_harness_host({"log": open_store(kind, place)}, ownership={"expires_after_ms": ttl_ms, "renew_every_ms": ttl_ms // 10})
+        self.host = create_harness_host(
+            {"log": open_store(kind, place)}, ownership={"expires_after_ms": ttl_ms, "renew_every_ms": ttl_ms // 10}
+        )
         self.harness = harness(place, "another")
 
     async def open(self) -> Any:

@@ -102,10 +102,10 @@ async def test_ds_010_a_host_that_stood_still_past_its_lease_writes_nothing_more
     other = start(2_000)  # less, and a loaded machine loses it before the turn has begun
     assert other.ask("send", id="a") == "accepted"
     assert other.said() == "began"
-    other.signal(signal.SIGSTOP)
     host = create_harness_host({"log": store})
     async with closing(host):
-        session = await host.open(harness(place, "this one"), "t")
+        session = await host.open(harness(place, "this one"), "t")  # while the other one lives: else this takes the thread
+        other.signal(signal.SIGSTOP)
         await nobody_owns(store, "t")
         (place / "go").touch()
         assert await session.recover_pending_work()

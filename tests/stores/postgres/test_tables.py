@@ -64,9 +64,11 @@ async def test_reading_makes_no_table(new_url: str, opened: Open, sql: Any) -> N
     assert sql("SELECT 1 FROM pg_namespace WHERE nspname = %s", store.address.schema) == []
 
 
-async def test_doctor_says_that_an_earlier_build_made_the_tables(url: str, store: PostgresStore, batch: MakeBatch, sql: Any) -> None:
+async def test_doctor_says_that_an_earlier_build_made_the_tables(new_url: str, opened: Open, batch: MakeBatch) -> None:
+    store = opened(new_url)  # of its own: no other test may be given these tables
     await store.append(await store.claim("trip", "h"), [batch(1)])
-    look = lambda: next(check for check in examine(url) if check.name == "store")  # noqa: E731
+    sql = lambda statement: store.database.now(lambda hand: hand.run(statement))  # noqa: E731
+    look = lambda: next(check for check in examine(new_url) if check.name == "store")  # noqa: E731
     assert (await asyncio.to_thread(look)).state == "ok"
     sql("CREATE OR REPLACE FUNCTION {s}.rest_free(log bigint, was_due bigint, at bigint, due bigint) RETURNS void LANGUAGE sql AS ''")
     sql("ALTER TABLE {s}.logs DROP COLUMN lane")
