@@ -7,18 +7,17 @@ value everybody else works with, in time that does not depend on the length of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval
 from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.domain.session import AgentState, Ask, Asked, InputState, Marked, OpenTurn, Parent, Run, Session, Wake
+from lousho_cli.domain.session import AgentState, Ask, Asked, InputState, Marked, OpenTurn, Parent, Run, Session, SoFar, Wake
 from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 
-class Accumulator:
+class Accumulator(SoFar):
     """A session being added up. Its fields are those of ``Session``; the open turn is spread out."""
 
     __slots__ = (
@@ -101,8 +100,8 @@ class Accumulator:
 
     def load(self, session: Session) -> None:
         """Starts over from ``session``, which stays as it is."""
-        for name, value in zip(_NAMES, _FIELDS(session), strict=True):
-            setattr(self, name, value)
+        for name in Session.__struct_fields__:
+            setattr(self, name, getattr(session, name))
         self.messages, self.step_usage = Growing(session.messages), Growing(session.step_usage)
         self.marks = Growing(session.marks)
         self._unbilled, self._own_inputs, self._joins = [], False, None
@@ -141,6 +140,7 @@ class Accumulator:
         if self._joins is not None:
             (self._joins.add if state.joins else self._joins.discard)(input_id)
 
+    @property
     def joining(self) -> tuple[str, ...]:
         """The inputs that wait to enter the run that is under way. As a rule none does, which is known without a look at all that wait."""
         if self._joins is None:
@@ -181,7 +181,7 @@ class Accumulator:
 
     def _arriving(self) -> list[Message]:
         """The messages that wait to enter this run."""
-        return [message for i in self.joining() for message in self.inputs[i].messages]
+        return [message for i in self.joining for message in self.inputs[i].messages]
 
     def _bill(self) -> None:
         """Adds the usage of the model calls that the totals do not hold yet; only done when somebody looks."""
@@ -221,27 +221,72 @@ class Accumulator:
         if self.children:
             self.children = {}
 
+    def look(self) -> SoFar:
+        """What is known so far, to be read before anything else comes: that costs no copy of it."""
+        if self._unbilled:
+            self._bill()
+        self.turn = self._turn_with(self.results, self.started, self.spawned) if self.calls else None
+        for child in self.children.values():
+            child.look()
+        return self
+
     def freeze(self) -> Session:
-        """The session so far."""
+        """The session so far, as a value."""
         if self._unbilled:
             self._bill()
         self._own_inputs = False
-        values = list(_FIELDS(self))
-        values[_MESSAGES], values[_STEP_USAGE] = self.messages.view(), self.step_usage.view()
-        values[_MARKS] = self.marks.view()
-        values[_TURN] = self._turn() if self.calls else None
-        values[_CHILDREN] = self._frozen_children() if self.children else {}
-        return Session(*values)
+        return Session(
+            self.seq,
+            self.epoch,
+            self.format,
+            self.agent,
+            self.path,
+            self.harness,
+            self.tenant,
+            self.parent,
+            self.created_at,
+            self.updated_at,
+            self.messages.view(),
+            self.held,
+            self.turns,
+            self._turn_with(dict(self.results), dict(self.started), dict(self.spawned)) if self.calls else None,
+            self.run,
+            self.step,
+            self.usage,
+            self.earlier,
+            self.step_usage.view(),
+            self.status,
+            self.finish_reason,
+            self.wait,
+            self.wait_taken,
+            self.decisions,
+            self.decided,
+            self.retries,
+            self.business_state,
+            self.inputs,
+            self.waiting,
+            self.active,
+            self.attempts,
+            self.handed_over,
+            self.abort_asked,
+            self.outcome,
+            self.error,
+            self.error_code,
+            self.latest,
+            self.marks.view(),
+            self.last_mark,
+            self.ring,
+            self.unknown,
+            self._frozen_children() if self.children else {},
+            self.stop,
+            self.settings,
+            self.wake,
+            self.asks,
+            self.agents,
+        )
 
     def _frozen_children(self) -> dict[str, Session]:
         return {call_id: child.freeze() for call_id, child in self.children.items()}
 
-    def _turn(self) -> OpenTurn:
-        results, started, spawned = dict(self.results), dict(self.started), dict(self.spawned)
+    def _turn_with(self, results: dict[str, Message], started: dict[str, int], spawned: dict[str, tuple[int, str]]) -> OpenTurn:
         return OpenTurn(self.calls, self.done, results, started, spawned, self.truncated, self.asked, self.steps)
-
-
-_NAMES = Session.__struct_fields__
-_FIELDS = attrgetter(*_NAMES)
-_MESSAGES, _STEP_USAGE = _NAMES.index("messages"), _NAMES.index("step_usage")
-_MARKS, _TURN, _CHILDREN = _NAMES.index("marks"), _NAMES.index("turn"), _NAMES.index("children")

@@ -16,18 +16,13 @@ from lousho_cli.core.decide import PAUSED, AgentFacts, Effect, FinishCall, Live,
 from lousho_cli.core.fold import apply_part
 from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
-from lousho_cli.domain.session import Session
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Batches to write, in order, and effects to perform once they are written.
-
-    ``session`` is what they add up to, None where the start of calls came on top of it.
-    """
+class Plan(msgspec.Struct, frozen=True, gc=False):
+    """Batches to write, in order, and effects to perform once they are written."""
 
     batches: tuple[r.Batch, ...]
     effects: tuple[Effect, ...]
-    session: Session | None = None
 
 
 def advance(
@@ -45,15 +40,15 @@ def advance(
     writer = _Groups(f, calls, live.now, epoch, limit)
     news: Sequence[r.Record] = happened
     while True:
-        writer.take(news)
-        session = writer.own.freeze()
-        effects = decide(session, agent, live)
+        if news:
+            writer.take(news)
+        effects = decide(writer.own.look(), agent, live)
         news, starts = _records_of(effects)
         if not news:
             break
     if starts:
         writer.add(starts)
-    return Plan(writer.batches(), effects, None if starts else session)
+    return Plan(writer.batches(), effects)
 
 
 def _records_of(effects: Sequence[Effect]) -> tuple[list[r.Record], list[r.Record]]:
@@ -61,9 +56,9 @@ def _records_of(effects: Sequence[Effect]) -> tuple[list[r.Record], list[r.Recor
     news: list[r.Record] = []
     starts: list[r.Record] = []
     for effect in effects:
-        if isinstance(effect, Write):
+        if type(effect) is Write:
             news += effect.records
-        elif isinstance(effect, (RunCall, FinishCall)):
+        elif type(effect) is RunCall or type(effect) is FinishCall:
             starts += effect.first
     return news, starts
 
@@ -71,51 +66,53 @@ def _records_of(effects: Sequence[Effect]) -> tuple[list[r.Record], list[r.Recor
 class _Groups:
     """Records on their way into batches; each is folded as it comes."""
 
+    __slots__ = ("_calls", "_done", "_end", "_f", "_group", "_limit", "_marked", "_open", "own")
+
     def __init__(self, f: Accumulator, calls: tuple[str, ...], now: str, epoch: int, limit: int) -> None:
         own = f.child(calls) if calls else f
         if own is None:
             raise ValueError("this sub-agent's call has its result already")
-        self.own = own
-        # A sub-agent has no ring of its own: its marks only say where it stands.
-        self._f, self._calls, self._now, self._epoch, self._limit = f, calls, now, epoch, 0 if calls else limit
+        self.own, self._f, self._calls = own, f, calls
+        self._limit = 0 if calls else limit  # a sub-agent has no ring of its own: its marks only say where it stands
         self._done: list[r.Batch] = []
+        self._begin(epoch, now)
+
+    def _begin(self, epoch: int, now: str) -> None:
         self._group: list[r.Record] = []
-        self._open = r.Batch(0, epoch, now, ())  # what the records of the group are part of
-        self._marked = False
-        self._length = len(own.messages)
+        self._open = r.Batch(self._f.seq + 1, epoch, now, ())  # what the records of the group are part of
+        self._marked, self._end = False, self.own.messages.end
 
     def take(self, news: Sequence[r.Record]) -> None:
         """Adds records, and the mark they bring with them."""
-        if not news:
-            return
         if self._marked:
             self._close()
-            self._group, self._marked, self._length = [], False, len(self.own.messages)
+            self._begin(self._open.epoch, self._open.at)
         self.add(with_ring(news, self._limit))
-        self._marked = r.Mark in map(type, self._group)
-        if not self._marked and self._is_checkpoint():
-            self.add([r.Mark(self.own.step, limit=self._limit)])
-            self._marked = True
+        self._marked = self._brings_mark()
 
     def add(self, records: Sequence[r.Record]) -> None:
-        if not self._group:
-            self._open = r.Batch(self._f.seq + 1, self._epoch, self._now, ())
         apply_part(self._f, self._open, within(self._calls, records) if self._calls else records)
         self._group += records
 
-    def _is_checkpoint(self) -> bool:
-        """A turn that asks for tools or only paused, and a growth of the results that stand in order, are checkpoints."""
+    def _brings_mark(self) -> bool:
+        """Whether the group has its mark. A turn that asks for tools or only paused, and a growth of the results in order, bring one."""
+        due = False
         for record in self._group:
-            if type(record) is r.Turn and (record.message.tool_calls or record.finish_reason == PAUSED):
+            if type(record) is r.Mark:
                 return True
-            if type(record) is r.ToolFinished and len(self.own.messages) > self._length:
-                return True
-        return False
+            if type(record) is r.ToolFinished:
+                due = due or self.own.messages.end > self._end
+            elif type(record) is r.Turn:
+                due = due or bool(record.message.tool_calls) or record.finish_reason == PAUSED
+        if due:
+            self.add((r.Mark(self.own.step, limit=self._limit),))
+        return due
 
     def _close(self) -> None:
         if self._group:
+            begun = self._open
             whole = within(self._calls, self._group) if self._calls else tuple(self._group)
-            self._done.append(r.Batch(self._f.seq, self._epoch, self._now, whole))
+            self._done.append(r.Batch(begun.seq, begun.epoch, begun.at, whole))
 
     def batches(self) -> tuple[r.Batch, ...]:
         self._close()

@@ -16,8 +16,6 @@ has to be recorded; ``core.advance`` asks again behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from lousho_cli.core import gate
@@ -40,7 +38,7 @@ from lousho_cli.core.stopping import cancel, halt, over_budget, settled, spent_b
 from lousho_cli.core.sub_agents import goes_on_within, wait_of_lead
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
-from lousho_cli.domain.session import OpenTurn, Session
+from lousho_cli.domain.session import OpenTurn, Session, SoFar
 from lousho_cli.domain.times import later
 
 __all__ = [
@@ -70,15 +68,13 @@ __all__ = [
 ]
 
 
-def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
+def decide(session: SoFar, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     """All that may start now, in order. Empty: something in flight has to come back first."""
     if live.aborted or session.abort_asked:
         return stop_all(session, agent, live, "aborted")
     if live.stopping:
         return () if live.in_flight else (Rest(),)
-    if session.wait is not None or session.awaiting:
-        return (Rest(),)
-    if session.outcome is not None:
+    if session.wait is not None or session.awaiting or session.outcome is not None:
         return (Rest(),)
     if _late(session, live) and not has_answer(session):
         return stop_all(session, agent, live, "timeout")
@@ -86,7 +82,7 @@ def decide(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...
         return halt(session, agent, live.tripped, settled(session, "completed", also=live.refused))
     if session.turn is not None:
         over = spent_before(session.turn, session, agent, live) if agent.limits is not None or live.over is not None else None
-        return tuple(_batch(session, session.turn, agent, live)) if over is None else halt(session, agent, over)
+        return _batch(session, session.turn, agent, live) if over is None else halt(session, agent, over)
     if live.in_flight or live.calling_model:
         return ()
     return _joined(session, agent, live) or _after_turn(session, agent, live)
@@ -98,7 +94,7 @@ PAUSED = "pause"
 _ENDS = {"stop", "length", "content_filter", "error", "other", "max-steps", "budget-exceeded", "guardrail", "timeout"}
 
 
-def _joined(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
+def _joined(session: SoFar, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
     """Input that came meanwhile enters the run, while it may still answer it; else it waits for a run of its own."""
     if not session.waiting or not _may_ask_again(session, agent, live):
         return ()
@@ -109,7 +105,7 @@ def _joined(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ..
     return (Write(tuple(r.InputApplied(input_id) for input_id in entering)),) if entering else ()
 
 
-def _may_join(session: Session, agent: AgentFacts) -> tuple[str, ...]:
+def _may_join(session: SoFar, agent: AgentFacts) -> tuple[str, ...]:
     """The inputs that enter now: in the order they came, up to the first that the agent does not let in."""
     if agent.may_join is None or not session.joining:
         return session.joining
@@ -123,17 +119,17 @@ def _may_join(session: Session, agent: AgentFacts) -> tuple[str, ...]:
     return tuple(let_in)
 
 
-def _may_ask_again(session: Session, agent: AgentFacts, live: Live) -> bool:
+def _may_ask_again(session: SoFar, agent: AgentFacts, live: Live) -> bool:
     """Whether the run has a step, time and budget left for another model call."""
     if session.step >= agent.max_steps or _late(session, live):
         return False
     return over_budget(session, agent, live) is None
 
 
-def _after_turn(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
-    if not session.messages:
+def _after_turn(session: SoFar, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
+    last = session.messages.last
+    if last is None:
         return (Rest(),)
-    last = session.messages[-1]
     if last.role == "assistant" and not last.tool_calls and session.finish_reason != PAUSED:
         return (_finish(session, ends_as(session)),)
     if last.role == "tool" and session.finish_reason == "length" and agent.cut_answer_ends:
@@ -144,13 +140,13 @@ def _after_turn(session: Session, agent: AgentFacts, live: Live) -> tuple[Effect
     return (CallModel(session.step + 1),) if over is None else halt(session, agent, over)
 
 
-def ends_as(session: Session) -> str:
+def ends_as(session: SoFar) -> str:
     """The finish reason of a run that ends with what is there."""
     # A reason of ours (aborted, awaiting-approval) stood for an earlier rest; an answer that stands is an answer.
     return session.finish_reason if session.finish_reason in _ENDS else "stop"
 
 
-def _finish(session: Session, reason: str) -> Write:
+def _finish(session: SoFar, reason: str) -> Write:
     return Write((r.Mark(session.step, "finished", reason), *settled(session, "completed")))
 
 
@@ -201,54 +197,62 @@ def resumed(session: Session, agent: AgentFacts, now: str, attempt: int | None =
     )
 
 
-def has_answer(session: Session) -> bool:
+def has_answer(session: SoFar) -> bool:
     """Whether the model's final answer is there, so that nothing is left but to say so."""
-    last = session.messages[-1] if session.turn is None and session.messages else None
+    last = session.messages.last if session.turn is None else None
     return last is not None and last.role == "assistant" and session.finish_reason != PAUSED
 
 
-def _late(session: Session, live: Live) -> bool:
+def _late(session: SoFar, live: Live) -> bool:
     deadline = session.run.deadline
     return live.late or (deadline is not None and live.now >= deadline)
 
 
-def _batch(session: Session, turn: OpenTurn, agent: AgentFacts, live: Live) -> Iterator[Effect]:
-    """The calls of the open turn, in order, up to the first that holds up those behind it."""
+def _batch(session: SoFar, turn: OpenTurn, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
+    """What starts now of the calls of the open turn: in order, up to the first that holds up those behind it."""
+    effects: list[Effect] = []
     running = len(live.in_flight)
     for call in turn.unanswered:
         if call.id in live.in_flight:
             continue
         tool = agent.tools.get(call.name)
-        child = session.children.get(call.id)
+        child = session.children.get(call.id) if session.children else None
         if child is not None and goes_on_within(tool):
             waits = child.wait if child.awaiting else None
             if waits is None and not _full(agent, running):
                 running += 1
-                yield RunCall(call, None, decision=session.decisions.get(call.id))
+                effects.append(RunCall(call, None, decision=session.decisions.get(call.id)))
                 continue
             if waits is not None and not running:
-                yield Write(pause_on(session, wait_of_lead(call, waits, live.now)))
-            return
+                effects.append(Write(pause_on(session, wait_of_lead(call, waits, live.now))))
+            break
         cut = call.id in turn.started and not goes_on_within(tool)
         verdict = _verdict(session, turn, call, tool, agent, live, cut=cut)
-        match verdict:
-            case gate.Settle():
-                end = FinishCall(call, verdict)
-                yield end if agent.policy.reports else Write((*end.first, finished(call, verdict)))
-                continue
-            case gate.Run(args, ruling) if not _full(agent, running):
-                running += 1
-                yield RunCall(call, args, cut, session.decisions.get(call.id), ruling)
-                continue
-            case gate.Consult(args, resumed_) if call.id not in live.consulting:
-                yield ConsultTool(call, args, resumed_)
-            case gate.Block(tripped) if not running:
-                yield from halt(session, agent, tripped, blocked=call)
-            case gate.Ask() if not running:
-                yield Write(pause(session, call, verdict, now=live.now, salt=live.salt, ttl_ms=agent.approval_ttl_ms))
-            case _:
-                pass  # a pause waits for the calls in front of it, a question to the tool for its answer, a call for its turn
-        return
+        if type(verdict) is gate.Run:
+            if _full(agent, running):
+                break
+            running += 1
+            effects.append(RunCall(call, verdict.args, cut, session.decisions.get(call.id), verdict.ruling))
+        elif type(verdict) is gate.Settle:
+            end = FinishCall(call, verdict)
+            effects.append(end if agent.policy.reports else Write((*end.first, finished(call, verdict))))
+        else:
+            effects += _held_up(session, call, verdict, agent, live, running)
+            break
+    return tuple(effects)
+
+
+def _held_up(session: SoFar, call: ToolCall, verdict: gate.Verdict, agent: AgentFacts, live: Live, running: int) -> tuple[Effect, ...]:
+    """What a call leads to that holds up those behind it; a pause, too, waits for the calls in front of it, a question for its answer."""
+    match verdict:
+        case gate.Consult(args, resumed_) if call.id not in live.consulting:
+            return (ConsultTool(call, args, resumed_),)
+        case gate.Block(tripped) if not running:
+            return halt(session, agent, tripped, blocked=call)
+        case gate.Ask() if not running:
+            return (Write(pause(session, call, verdict, now=live.now, salt=live.salt, ttl_ms=agent.approval_ttl_ms)),)
+        case _:
+            return ()
 
 
 def _full(agent: AgentFacts, running: int) -> bool:
@@ -256,7 +260,7 @@ def _full(agent: AgentFacts, running: int) -> bool:
 
 
 def _verdict(
-    session: Session, turn: OpenTurn, call: ToolCall, tool: gate.GatedTool | None, agent: AgentFacts, live: Live, *, cut: bool
+    session: SoFar, turn: OpenTurn, call: ToolCall, tool: gate.GatedTool | None, agent: AgentFacts, live: Live, *, cut: bool
 ) -> gate.Verdict:
     return gate.judge(
         call,

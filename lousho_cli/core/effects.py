@@ -50,7 +50,7 @@ ASKED_TO_STOP = Aborted(message=RUN_CANCEL_REASON)
 """What is known of an abort that somebody asked for in the log."""
 
 
-class Live(msgspec.Struct, frozen=True):
+class Live(msgspec.Struct, frozen=True, gc=False):
     """What deciding needs to know of this process.
 
     in_flight: ids of the calls it is running; ``consulting`` of those whose approval function is being asked,
@@ -77,19 +77,19 @@ class Live(msgspec.Struct, frozen=True):
     stopping: bool = False
 
 
-class Write(msgspec.Struct, frozen=True):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """Record this; there is nothing to perform."""
 
     records: tuple[r.Record, ...]
 
 
-class CallModel(msgspec.Struct, frozen=True):
+class CallModel(msgspec.Struct, frozen=True, gc=False):
     """Ask the model for step ``step``."""
 
     step: int
 
 
-class ConsultTool(msgspec.Struct, frozen=True):
+class ConsultTool(msgspec.Struct, frozen=True, gc=False):
     """Ask hooks, guardrails and the tool's own approval function about this call. ``resumed``: a person approved it."""
 
     call: ToolCall
@@ -97,7 +97,7 @@ class ConsultTool(msgspec.Struct, frozen=True):
     resumed: bool = False
 
 
-class RunCall(msgspec.Struct, frozen=True):
+class RunCall(msgspec.Struct, frozen=True, gc=False):
     """Run this call.
 
     rerun: it was started before and nobody knows how that ended. decision: what a person said of it.
@@ -117,13 +117,13 @@ class RunCall(msgspec.Struct, frozen=True):
         return (started,) if self.ruling is None else (self.ruling, started)
 
 
-class CheckInput(msgspec.Struct, frozen=True):
+class CheckInput(msgspec.Struct, frozen=True, gc=False):
     """Have guardrails look at an input that is to enter the run."""
 
     input_id: str
 
 
-class FinishCall(msgspec.Struct, frozen=True):
+class FinishCall(msgspec.Struct, frozen=True, gc=False):
     """Tell the hooks of a result that no tool gave, and record it."""
 
     call: ToolCall
@@ -135,13 +135,13 @@ class FinishCall(msgspec.Struct, frozen=True):
         return (self.settled.ruling,) if self.settled.ruling is not None else ()
 
 
-class Throw(msgspec.Struct, frozen=True):
+class Throw(msgspec.Struct, frozen=True, gc=False):
     """Fail the run: it was stopped, and its caller wants that as an error."""
 
     stop: Tripped | Spent
 
 
-class Rest(msgspec.Struct, frozen=True):
+class Rest(msgspec.Struct, frozen=True, gc=False):
     """Nothing happens any more unless somebody comes: the run ended, waits, failed or was aborted."""
 
 

@@ -173,7 +173,7 @@ def _instruct(f: Accumulator, instructions: str) -> None:
 
 def _steers_wait(f: Accumulator) -> None:
     """What was to enter the run before this one, and came too late, waits for a run of its own: the next."""
-    late = f.joining()
+    late = f.joining
     if late:
         for i in late:
             f.put_input(i, msgspec.structs.replace(f.inputs[i], joins=False))
@@ -279,13 +279,15 @@ def _tool_finished(f: Accumulator, record: r.ToolFinished, _batch: r.Batch) -> N
 
 def _settle_prefix(f: Accumulator) -> None:
     """Moves results into the transcript as far as they follow the turn without a gap."""
-    while f.done < len(f.calls) and f.calls[f.done].id in f.results:
-        call_id = f.calls[f.done].id
-        f.messages.append(f.results.pop(call_id))
+    calls, results = f.calls, f.results
+    for call in calls[f.done :]:
+        if call.id not in results:
+            return
+        f.messages.append(results.pop(call.id))
         if f.children:
-            f.end_child(call_id)
+            f.end_child(call.id)
         f.done += 1
-    if f.calls and f.done == len(f.calls):
+    if calls:
         f.close_turn()
         f.decisions = {}
         f.retries = 0  # a finished tool phase is progress

@@ -9,11 +9,11 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import PendingApproval, digest_of
 from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.plain import plain
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import SoFar
 from lousho_cli.domain.times import later
 
 
-def pause(session: Session, call: ToolCall, ask: Ask, *, now: str, salt: str, ttl_ms: int | None) -> tuple[r.Record, ...]:
+def pause(session: SoFar, call: ToolCall, ask: Ask, *, now: str, salt: str, ttl_ms: int | None) -> tuple[r.Record, ...]:
     """The run waits for a person to decide on a call.
 
     Args:
@@ -39,7 +39,7 @@ def pause(session: Session, call: ToolCall, ask: Ask, *, now: str, salt: str, tt
     return (*ruled, *pause_on(session, approval))
 
 
-def pause_on(session: Session, approval: PendingApproval) -> tuple[r.Record, ...]:
+def pause_on(session: SoFar, approval: PendingApproval) -> tuple[r.Record, ...]:
     """The run waits for ``approval``."""
     mark = r.Mark(session.step, "awaiting-approval", "awaiting-approval", approval_id=approval.id)
     return (r.WaitOpened(approval), mark)

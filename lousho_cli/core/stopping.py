@@ -12,33 +12,33 @@ from lousho_cli.core.limits import spent
 from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import ToolCall
-from lousho_cli.domain.session import OpenTurn, Session
+from lousho_cli.domain.session import OpenTurn, SoFar
 from lousho_cli.domain.stops import Spent, Tripped
 from lousho_cli.domain.texts import BLOCKED_TOOL_RESULT, ENDED_TOOL_RESULT, OUT_OF_TIME, OVER_BUDGET_TOOL_RESULT, TIMED_OUT
 from lousho_cli.domain.times import ms_between
 
 
 def settled(
-    session: Session, outcome: r.Outcome, error: str | None = None, code: str | None = None, also: tuple[str, ...] = ()
+    session: SoFar, outcome: r.Outcome, error: str | None = None, code: str | None = None, also: tuple[str, ...] = ()
 ) -> tuple[r.InputSettled, ...]:
     """The end of every input this run answers, and of those in ``also``."""
     ids = tuple(dict.fromkeys((*(session.active or (session.run.input_id,)), *also)))
     return tuple(r.InputSettled(input_id, outcome, error, code) for input_id in ids)
 
 
-def over_budget(session: Session, agent: AgentFacts, live: Live) -> Spent | None:
+def over_budget(session: SoFar, agent: AgentFacts, live: Live) -> Spent | None:
     """The limit that is reached: of this agent, or of one it works for."""
     return live.over if agent.limits is None or live.over is not None else spent(session.usage, agent.limits)
 
 
-def spent_before(turn: OpenTurn, session: Session, agent: AgentFacts, live: Live) -> Spent | None:
+def spent_before(turn: OpenTurn, session: SoFar, agent: AgentFacts, live: Live) -> Spent | None:
     """The limit that the answer asking for this turn's calls came to; None once one of them has begun."""
     begun = turn.started or turn.results or turn.done or turn.asked
     return None if begun else over_budget(session, agent, live)
 
 
 def halt(
-    session: Session, agent: AgentFacts, stop: Tripped | Spent, ends: tuple[r.Record, ...] = (), blocked: ToolCall | None = None
+    session: SoFar, agent: AgentFacts, stop: Tripped | Spent, ends: tuple[r.Record, ...] = (), blocked: ToolCall | None = None
 ) -> tuple[Effect, ...]:
     """Ends the run here: calls that are open get results that say so. Where its caller wants an error, nothing is recorded.
 
@@ -62,7 +62,7 @@ def halt(
     return (Write((*closed_within(session, session.pending, agent), *results, mark, *(ends or settled(session, "completed")))),)
 
 
-def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
+def stop_all(session: SoFar, agent: AgentFacts, live: Live, reason: Literal["aborted", "timeout"]) -> tuple[Effect, ...]:
     """Cancels what is open, once nothing runs any more. An abort can be gone on from; a run out of time has ended, or failed."""
     if session.outcome is not None or session.ended:
         return (Rest(),)
@@ -81,7 +81,7 @@ def stop_all(session: Session, agent: AgentFacts, live: Live, reason: Literal["a
 
 
 def closing(
-    session: Session, agent: AgentFacts, calls: Iterable[ToolCall], never_begun: Callable[[ToolCall], r.ToolFinished]
+    session: SoFar, agent: AgentFacts, calls: Iterable[ToolCall], never_begun: Callable[[ToolCall], r.ToolFinished]
 ) -> tuple[r.Record, ...]:
     """The results of open calls that will not run, with the end of the sub-agents among them. ``never_begun`` makes that of any other."""
     turn, calls = session.turn, list(calls)
@@ -97,7 +97,7 @@ def closing(
     return (*closed_within(session, calls, agent), *results)
 
 
-def closed_within(session: Session, calls: Iterable[ToolCall], agent: AgentFacts) -> tuple[r.Record, ...]:
+def closed_within(session: SoFar, calls: Iterable[ToolCall], agent: AgentFacts) -> tuple[r.Record, ...]:
     """The end of the sub-agents that ``calls`` had started and that go on: each of their calls, too, gets a result."""
     records: list[r.Record] = []
     for call in calls:
@@ -111,7 +111,7 @@ def closed_within(session: Session, calls: Iterable[ToolCall], agent: AgentFacts
     return tuple(records)
 
 
-def _late_by(session: Session, agent: AgentFacts, live: Live) -> Spent | None:
+def _late_by(session: SoFar, agent: AgentFacts, live: Live) -> Spent | None:
     if agent.max_duration_ms is None or session.run.deadline is None:
         return None
     over = max(ms_between(session.run.deadline, live.now), 0)

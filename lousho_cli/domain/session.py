@@ -15,7 +15,7 @@ from lousho_cli.domain.approvals import ApprovalDecision, PendingApproval, Quest
 from lousho_cli.domain.checkpoint import Status
 from lousho_cli.domain.cut_answers import joined
 from lousho_cli.domain.messages import Message, ToolCall
-from lousho_cli.domain.shared import Shared
+from lousho_cli.domain.shared import Growing, Shared
 from lousho_cli.domain.stops import Stop
 from lousho_cli.domain.usage import RunUsage, StepUsage
 from lousho_cli.domain.wait_records import AskAnswered
@@ -81,7 +81,8 @@ class OpenTurn(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def unanswered(self) -> tuple[ToolCall, ...]:
-        return tuple(call for call in self.calls[self.done :] if call.id not in self.results)
+        rest, results = self.calls[self.done :], self.results
+        return tuple(call for call in rest if call.id not in results) if results else rest
 
 
 class InputState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -169,7 +170,49 @@ class Wake(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     by: str | None = None
 
 
-class Session(msgspec.Struct, frozen=True, gc=False):
+class SoFar:
+    """What deciding reads of a session: of the value, or of one that is still being added up. See ``Session`` for the fields."""
+
+    __slots__ = ()
+
+    seq: int
+    messages: Shared[Message] | Growing[Message]
+    turn: OpenTurn | None
+    run: Run
+    step: int
+    usage: RunUsage
+    status: Status
+    finish_reason: str
+    wait: PendingApproval | None
+    decisions: Mapping[str, ApprovalDecision]
+    inputs: Mapping[str, InputState]
+    waiting: tuple[str, ...]
+    active: tuple[str, ...]
+    abort_asked: bool
+    outcome: Literal["completed", "failed", "aborted"] | None
+    children: Mapping[str, SoFar]
+
+    @property
+    def pending(self) -> tuple[ToolCall, ...]:
+        """The calls of the last turn that have no result, in call order."""
+        return self.turn.unanswered if self.turn else ()
+
+    @property
+    def joining(self) -> tuple[str, ...]:
+        """Ids of the inputs that enter the run before its next model call, in order."""
+        return tuple(i for i in self.waiting if self.inputs[i].joins) if self.waiting else ()
+
+    @property
+    def awaiting(self) -> bool:
+        return self.status == "awaiting-approval"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run came to its end; a failed or aborted one did not."""
+        return self.status == "finished"
+
+
+class Session(SoFar, msgspec.Struct, frozen=True, gc=False):
     """The fold of a log up to ``seq``.
 
     messages: the transcript; every turn in it but the last is answered.
@@ -255,25 +298,6 @@ class Session(msgspec.Struct, frozen=True, gc=False):
     def exists(self) -> bool:
         """Whether anything was ever written and not cleared since."""
         return bool(self.run.input_id)
-
-    @property
-    def pending(self) -> tuple[ToolCall, ...]:
-        """The calls of the last turn that have no result, in call order."""
-        return self.turn.unanswered if self.turn else ()
-
-    @property
-    def joining(self) -> tuple[str, ...]:
-        """Ids of the inputs that enter the run before its next model call, in order."""
-        return tuple(i for i in self.waiting if self.inputs[i].joins) if self.waiting else ()
-
-    @property
-    def awaiting(self) -> bool:
-        return self.status == "awaiting-approval"
-
-    @property
-    def ended(self) -> bool:
-        """Whether the run came to its end; a failed or aborted one did not."""
-        return self.status == "finished"
 
     @property
     def answer(self) -> str:

@@ -13,6 +13,8 @@ from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
 
+_new = object.__new__
+
 _DROPPED = 64
 """So many items that were dropped from the front are kept before the rest moves to a list of its own."""
 
@@ -29,7 +31,7 @@ class Shared(Sequence[T], Generic[T]):
 
     @classmethod
     def _view(cls, items: list[T], start: int, end: int) -> Shared[T]:
-        new = cls.__new__(cls)
+        new: Shared[T] = _new(cls)
         new._items, new._start, new._end = items, start, end
         return new
 
@@ -41,6 +43,11 @@ class Shared(Sequence[T], Generic[T]):
         """Whether both are views of one list, beginning at the same place."""
         return self._items is other._items and self._start == other._start
 
+    @property
+    def last(self) -> T | None:
+        """The newest item, None where there is none."""
+        return self._items[self._end - 1] if self._end > self._start else None
+
     def __len__(self) -> int:
         return self._end - self._start
 
@@ -50,7 +57,7 @@ class Shared(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
+            start, stop, step = index.indices(self._end - self._start)
             return self._items[self._start + start : self._start + max(start, stop) : step] if step > 0 else list(self)[index]
         at = index + (self._end if index < 0 else self._start)
         if not self._start <= at < self._end:
@@ -77,20 +84,23 @@ class Shared(Sequence[T], Generic[T]):
 class Growing(Generic[T]):
     """The end of a ``Shared`` being appended to in place; ``view`` gives the values others hold."""
 
-    __slots__ = ("_end", "_items", "_seen", "_start")
+    __slots__ = ("_items", "_seen", "_start", "end")
+
+    end: int
+    """The place behind the newest item: it rises by one with each."""
 
     def __init__(self, view: Shared[T]) -> None:
-        self._items, self._start, self._end = view._items, view._start, view._end
+        self._items, self._start, self.end = view._items, view._start, view._end
         self._seen: Shared[T] | None = view
 
     def append(self, item: T) -> None:
         """Adds one item. Shares the list while nobody else grew it."""
         items = self._items
-        if len(items) != self._end:
-            items = self._items = items[self._start : self._end]
-            self._start, self._end = 0, len(items)
+        if len(items) != self.end:
+            items = self._items = items[self._start : self.end]
+            self._start, self.end = 0, len(items)
         items.append(item)
-        self._end += 1
+        self.end += 1
         self._seen = None
 
     def extend(self, more: Iterable[T]) -> None:
@@ -100,22 +110,30 @@ class Growing(Generic[T]):
 
     def keep_newest(self, count: int) -> None:
         """Drops all but the last ``count`` from this end; views given earlier keep theirs."""
-        if self._end - self._start <= count:
+        start = self.end - count
+        if start <= self._start:
             return
-        self._start, self._seen = self._end - count, None
+        self._start, self._seen = start, None
         # Now and then what nobody sees is let go. That copies no more items than were dropped since the last time.
-        if self._start >= max(count, _DROPPED):
-            self._items = self._items[self._start : self._end]
-            self._start, self._end = 0, len(self._items)
+        if start >= _DROPPED and start >= count:
+            self._items = self._items[start : self.end]
+            self._start, self.end = 0, len(self._items)
 
     def view(self) -> Shared[T]:
         """What is there now, as a value; the same one for as long as nothing changes."""
-        if self._seen is None:
-            self._seen = Shared._view(self._items, self._start, self._end)
-        return self._seen
+        seen = self._seen
+        if seen is None:
+            seen = self._seen = _new(Shared)
+            seen._items, seen._start, seen._end = self._items, self._start, self.end
+        return seen
+
+    @property
+    def last(self) -> T | None:
+        """The newest item, None where there is none."""
+        return self._items[self.end - 1] if self.end > self._start else None
 
     def __len__(self) -> int:
-        return self._end - self._start
+        return self.end - self._start
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.view())

@@ -150,7 +150,7 @@ class SessionLog:
         if not self._announced and not calls:
             happened = self._announcing(happened)
         plan = advance(self._fold, happened, agent, live, self.claim.epoch, self._ring, calls)
-        self._frozen = None if calls else plan.session
+        self._frozen = None
         self._waiting += plan.batches
         return plan
 
