@@ -88,7 +88,7 @@ def _with_id(call: Any) -> Any:
 
 def counted(given: Any) -> CallUsage | None:
     """What a call used, as a provider or a price says it, without what is no such number; None where it is no usage."""
-    if not isinstance(given, CallUsage):
+    if given is None or not isinstance(given, CallUsage):
         return None
     return CallUsage(
         _count(given.input_tokens),

@@ -69,7 +69,7 @@ def _raw(record: Record | Foreign) -> msgspec.Raw:
 def _holds_foreign(batch: Batch) -> bool:
     for record in batch.records:
         kind: type = type(record)
-        if kind is Foreign or (isinstance(record, Within) and Foreign in map(type, record.records)):
+        if kind is Foreign or (kind is Within and Foreign in map(type, cast("Within", record).records)):
             return True
     return False
 

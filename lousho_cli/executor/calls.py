@@ -85,7 +85,7 @@ class Calls:
             await self._noted()
 
     def _begin(self, effect: RunCall | FinishCall) -> Coroutine[Any, Any, Outcome | None]:
-        if isinstance(effect, FinishCall):
+        if not isinstance(effect, RunCall):
             return finish_call(self._agent, effect, self._log.id)
         if facts_of(self._agent.tools[effect.call.name]) is not None and not in_background(effect.args):
             return self._delegated(effect) if self._agent.hooks.post_tool else self._delegation.run(effect)
