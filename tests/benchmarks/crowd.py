@@ -4,6 +4,10 @@
 
 The same step as ``step_cost.py``. Blocks of the bare loop, of files and of SQLite are interleaved in one run; a figure is the
 time of a whole block divided by all its steps.
+
+The unit is two syncs of one session, and 64 sessions share theirs: what is left is the processor's. So there are two more figures:
+``bare_rows_x_of_unit`` is the least that anybody pays who lets 64 tasks append the same bytes to one SQLite file, two rows a step,
+each waited for, all that wait in one synced transaction; and ``memory_x_of_unit`` is lousho's step on a store that only remembers.
 """
 
 from __future__ import annotations
@@ -12,18 +16,21 @@ import argparse
 import asyncio
 import json
 import shutil
+import sqlite3
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from step_cost import Model, bare, t_async  # type: ignore[import-not-found]
+from step_cost import RESULT, Model, bare, t_async  # type: ignore[import-not-found]
 
-from lousho_cli import Agent, AgentExecutor, FileStore, SqliteStore
+from lousho_cli import Agent, AgentExecutor, FileStore, MemoryStore, SqliteStore
 from lousho_cli.tools.function import function_tool
 
 
@@ -47,6 +54,51 @@ async def crowd(sessions: int, steps: int, store: Any) -> float:
     return (time.perf_counter() - begun) / (sessions * steps)
 
 
+async def bare_rows(sessions: int, steps: int, file: Path) -> float:
+    """Seconds a step of tasks that append the bytes of a step to one SQLite file through one thread, and do nothing else."""
+    waiting: SimpleQueue[tuple[str, bytes, asyncio.Future[None]] | None] = SimpleQueue()
+    loop = asyncio.get_running_loop()
+    ready = threading.Event()
+
+    def told(futures: list[asyncio.Future[None]]) -> None:
+        for future in futures:
+            future.set_result(None)
+
+    def write() -> None:
+        connection = sqlite3.connect(file, isolation_level=None)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("CREATE TABLE rows (no INTEGER PRIMARY KEY, log TEXT, line BLOB)")
+        ready.set()
+        while (first := waiting.get()) is not None:
+            batch = [first]
+            while not waiting.empty() and (more := waiting.get()) is not None:
+                batch.append(more)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT INTO rows (log, line) VALUES (?, ?)", [(log, line) for log, line, _ in batch])
+            connection.execute("COMMIT")
+            loop.call_soon_threadsafe(told, [future for _, _, future in batch])
+        connection.close()
+
+    async def one(name: str) -> None:
+        for k in range(steps):
+            call = {"role": "assistant", "tool_calls": [{"id": f"c{k}", "name": "t", "args": {"k": k}}]}
+            for message in (call, {"role": "tool", "tool_call_id": f"c{k}", "content": RESULT}):
+                future = loop.create_future()
+                waiting.put((name, json.dumps(message).encode(), future))
+                await future
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    ready.wait()
+    begun = time.perf_counter()
+    await asyncio.gather(*(one(f"s{number}") for number in range(sessions)))
+    took = time.perf_counter() - begun
+    waiting.put(None)
+    thread.join()
+    return took / (sessions * steps)
+
+
 def main() -> None:
     """Prints one JSON object."""
     parser = argparse.ArgumentParser()
@@ -56,7 +108,7 @@ def main() -> None:
     parser.add_argument("--folder", default=None)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=options.folder))
-    units, files, rows = [], [], []
+    units, files, rows, bare_ones, memories = [], [], [], [], []
     try:
         for block in range(options.blocks):
             unit = bare(300, folder)
@@ -64,6 +116,8 @@ def main() -> None:
             store = SqliteStore(folder / f"{block}.db")
             rows.append(asyncio.run(crowd(options.sessions, options.steps, store)) / unit)
             store.close()
+            bare_ones.append(asyncio.run(bare_rows(options.sessions, options.steps, folder / f"bare-{block}.db")) / unit)
+            memories.append(asyncio.run(crowd(options.sessions, options.steps, MemoryStore())) / unit)
             units.append(unit)
     finally:
         shutil.rmtree(folder)
@@ -74,6 +128,8 @@ def main() -> None:
                 "unit_us": round(statistics.median(units) * 1e6, 1),
                 "file_x_of_unit": round(statistics.median(files), 2),
                 "sqlite_x_of_unit": round(statistics.median(rows), 2),
+                "bare_rows_x_of_unit": round(statistics.median(bare_ones), 2),
+                "memory_x_of_unit": round(statistics.median(memories), 2),
             }
         )
     )
