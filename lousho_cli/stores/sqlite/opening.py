@@ -28,8 +28,8 @@ _LOG_PAGES = 200
 that does not grow is synced in less time: measured, a step of one session takes a quarter less than with the driver's 1,000."""
 
 _CROWD_LOG_PAGES = 2000
-"""The same while many sessions are written at once. A commit of sixty-four brings more than two hundred pages: each would be
-written back with two further syncs, and most of its pages again by the next."""
+"""The same while many sessions are written at once. A commit of sixty-four brings some twenty pages: after two hundred, each
+tenth would wait for the two further syncs of writing back."""
 
 LOOKED_THROUGH_BYTES = 4_000_000
 """A file up to this size is looked through when it is opened, a few milliseconds: so damage is told before anybody builds
