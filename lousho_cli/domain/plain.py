@@ -65,12 +65,12 @@ def _is_exact(value: Any) -> bool:
     return True
 
 
-def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:
+def plain(value: Any, _around: tuple[int, ...] = ()) -> tuple[Any, bool]:
     """``value`` as data that JSON can hold exactly, and whether that changed anything.
 
     Numbers that are not finite become "NaN", "Infinity" or "-Infinity", an integer of more than
-    4300 digits its digits as text, a lone surrogate U+FFFD, bytes ``{"$bytes": base64}``, anything
-    else that JSON does not know its text.
+    4300 digits its digits as text, a lone surrogate U+FFFD, bytes ``{"$bytes": base64}``, what stands
+    within itself "[itself]", anything else that JSON does not know its text.
     """
     if value is None or isinstance(value, bool):
         return value, False
@@ -82,17 +82,20 @@ def plain(value: Any, _depth: int = 0) -> tuple[Any, bool]:
         return _plain_float(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": base64.b64encode(bytes(value)).decode()}, True
-    if _depth >= _DEEPEST:
+    if id(value) in _around:
+        return "[itself]", True
+    if len(_around) >= _DEEPEST:
         return "[too deep]", True
+    around = (*_around, id(value))
     if isinstance(value, dict):
         keys = [text_of(key) for key in value]
-        items = [plain(item, _depth + 1) for item in value.values()]
+        items = [plain(item, around) for item in value.values()]
         changed = any(altered for _, altered in items) or any(key != old for key, old in zip(keys, value, strict=True))
         return {key: item for key, (item, _) in zip(keys, items, strict=True)}, changed
     if isinstance(value, (list, tuple, set, frozenset)):
-        items = [plain(item, _depth + 1) for item in value]
+        items = [plain(item, around) for item in value]
         return [item for item, _ in items], any(altered for _, altered in items) or isinstance(value, (set, frozenset))
-    return _plain_object(value, _depth)
+    return _plain_object(value, around)
 
 
 def text_of(value: object) -> str:
@@ -105,16 +108,16 @@ def text_of(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _plain_object(value: Any, depth: int) -> tuple[Any, bool]:
+def _plain_object(value: Any, around: tuple[int, ...]) -> tuple[Any, bool]:
     kind = type(value)
     fields = getattr(kind, "__dataclass_fields__", None)
     if fields is not None:
-        return plain({name: getattr(value, name) for name in fields}, depth + 1)
+        return plain({name: getattr(value, name) for name in fields}, around)
     if callable(getattr(kind, "model_dump", None)):
-        return plain(value.model_dump(mode="json"), depth + 1)
+        return plain(value.model_dump(mode="json"), around)
     if isinstance(value, msgspec.Struct):
         try:
-            return plain(msgspec.to_builtins(value, enc_hook=lambda item: plain(item, depth + 1)[0]), depth + 1)
+            return plain(msgspec.to_builtins(value, enc_hook=lambda item: plain(item, around)[0]), around)
         except (TypeError, ValueError, RecursionError):
             return text_of(value), True  # a key or a number in it that JSON does not know
     return text_of(value), True

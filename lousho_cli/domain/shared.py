@@ -87,7 +87,7 @@ class Growing(Generic[T]):
     __slots__ = ("_items", "_seen", "_start", "end")
 
     end: int
-    """The place behind the newest item: it rises by one with each."""
+    """The place behind the newest item. Where nothing was ever dropped in front it is how many there are."""
 
     def __init__(self, view: Shared[T]) -> None:
         self._items, self._start, self.end = view._items, view._start, view._end

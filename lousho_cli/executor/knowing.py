@@ -48,7 +48,7 @@ class Known:
     def tokens(self) -> int:
         """Those of what the model sees; counted when they are asked for, as most providers report their own."""
         messages = self._messages
-        if self._reset is not None and self._weighed < self._reset[0]:
+        if self._reset is not None and self._weighed <= self._reset[0]:
             self._tokens, self._weighed = (tokens_of(messages[0]) if messages[0].role == "system" else 0), self._reset[0]
         for message in messages[self._weighed :]:
             self._tokens += tokens_of(message)

@@ -123,7 +123,8 @@ class ModelCalls:
             self._known.catch_up(session.messages)
             self.asking = True
             turn = await ask_model(self._agent, session, step, self._events, partials, self._known, self._watch)
-            self._log.vouch(turn)
+            if turn.message.metadata is None:  # which anybody may still hold and change
+                self._log.vouch(turn)
         except asyncio.CancelledError:
             if not self._await.interrupted:
                 raise

@@ -60,13 +60,21 @@ class Partials:
             return
         self._last = now
         if self._kept or await self._log.store.followed(self._log.id):
-            await self.flush()
+            await self._flush_whole()
 
     async def add_block(self, block: Reasoning) -> None:
         """Takes a finished block of reasoning; it is written at once where parts are kept, else not at all."""
         if self._kept:
             self._blocks.append(block)
-            await self.flush()
+            await self._flush_whole()
+
+    async def _flush_whole(self) -> None:
+        """``flush``, to its end also where the answer is given up meanwhile: a log that is broken off in a write is one no more."""
+        self._no_timer()
+        if self._writing is not None:
+            await asyncio.shield(self._writing)
+        self.busy, self._writing = True, asyncio.ensure_future(self.flush())
+        await asyncio.shield(self._writing)
 
     async def flush(self) -> None:
         """Writes what was not written yet."""

@@ -214,8 +214,9 @@ class SessionLog:
             yield
 
     async def record(self, *records: r.Record, durable: bool = True) -> None:
-        """Folds and appends one batch that nothing has to be decided on."""
-        await self.write(self.enter(*records), durable=durable)
+        """Folds and appends one batch that nothing has to be decided on; none where there is no record for it."""
+        if records:
+            await self.write(self.enter(*records), durable=durable)
 
     def vouch(self, turn: r.Turn) -> None:
         """Takes a turn that was checked in each of its fields when it was made: it needs no trial before it is written."""

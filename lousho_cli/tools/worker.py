@@ -146,7 +146,7 @@ class Workers:
         try:
             return await worker.run(function, brief)
         finally:
-            self._left(session)
+            self._left(session, worker)
 
     def _taken(self, session: str) -> Worker:
         with self._lock:
@@ -165,13 +165,15 @@ class Workers:
             return Worker()
         return min(self._busy.values(), key=lambda worker: worker.waiting)
 
-    def _left(self, session: str) -> None:
+    def _left(self, session: str, worker: Worker) -> None:
         with self._lock:
+            if self._busy.get(session) is not worker:
+                return  # it was taken before this process was forked
             left = self._users.pop(session) - 1
             if left:
                 self._users[session] = left
                 return
-            worker = self._busy.pop(session)
+            del self._busy[session]
             worker.sessions -= 1
             if not worker.sessions:
                 self._idle.append(worker)

@@ -126,9 +126,21 @@ def test_a_result_is_written_as_json_writes_it(value: Any) -> None:
     assert json_text(value) == (json.dumps(value, ensure_ascii=False, separators=(",", ":")), False)
 
 
-def test_a_result_that_holds_itself_is_cut_off() -> None:
+def test_a_result_that_holds_itself_is_cut_off_where_it_does() -> None:
     value: list[Any] = []
-    value.append(value)
+    value += [value, {"a": value}]
+    assert json_text(value) == ('["[itself]",{"a":"[itself]"}]', True)
+
+
+def test_what_stands_in_a_value_twice_is_written_twice() -> None:
+    same = [b"x"]
+    assert json_text([same, {"a": same}, ((), ())]) == ('[[{"$bytes":"eA=="}],{"a":[{"$bytes":"eA=="}]},[[],[]]]', True)
+
+
+def test_a_result_nested_too_deep_is_cut_off() -> None:
+    value: list[Any] = [b"x"]
+    for _ in range(200):
+        value = [value]
     text, altered = json_text(value)
     assert altered
     assert "[too deep]" in text

@@ -340,6 +340,21 @@ async def test_only_the_turn_that_was_vouched_for_is_not_tried(bench: Any, recor
     assert (await store.read("s")).head == head
 
 
+class Unknown:
+    """Of a kind no record can hold."""
+
+
+async def test_a_turn_that_a_guardrail_still_holds_is_tried_before_it_is_written(log_stores: Any, bench: Any) -> None:
+    def change(output: Any) -> None:
+        output.message.metadata["kept"] = Unknown()
+
+    model = bench.Model(Answer(Message("assistant", "hm", metadata={"from": "us"}), "pause"), "ok")
+    with pytest.raises(StorageError) as caught:
+        await bench.run(log_stores, model, guardrails=[{"kind": "output", "check": change}])
+    assert caught.value.code == "LOUSHO_RECORD_INVALID"
+    assert not [one for one in await records_of(log_stores) if isinstance(one, r.Turn)]
+
+
 class Rates:
     """Prices that depend on the provider, of a kind nobody checked."""
 

@@ -101,6 +101,22 @@ async def test_a_forked_child_gets_a_worker_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+async def test_a_call_from_before_a_fork_ends_in_the_child_without_taking_a_worker_away():
+    pool, go = Workers(), threading.Event()
+    before = asyncio.ensure_future(pool.run(lambda: go.wait(60), session="a"))
+    await asyncio.sleep(0)
+    pool.forget()  # as in a forked child
+    later = asyncio.ensure_future(pool.run(lambda: go.wait(60), session="a"))
+    await asyncio.sleep(0)
+    before.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await before
+    assert len(pool._busy) == 1
+    go.set()
+    assert await later
+    assert (len(pool._busy), len(pool._idle)) == (0, 1)
+
+
 async def test_calls_of_one_session_wait_for_each_other_and_not_for_another_s():
     pool, go, begun = Workers(), threading.Event(), threading.Event()
 
