@@ -139,7 +139,8 @@ class Writer:
                 return False
         finally:
             self._turn.release()
-        finish([job])
+        tell = finish if job.future is None or job.future.get_loop() is self._loop() else deliver  # another loop may have asked for it
+        tell([job])
         return True
 
     def _perform_behind(self, job: Asked[Any]) -> None:

@@ -344,6 +344,29 @@ async def test_two_event_loops_may_use_one_store(store: SqliteStore, batch: Make
     assert {head.id: head.seq for head in (await store.heads()).heads} == {f"s{number}": 30 for number in range(4)}
 
 
+async def test_a_loop_that_finds_what_another_asked_for_tells_that_one_in_its_own_thread(store: SqliteStore) -> None:
+    queued, seen, told = threading.Event(), threading.Event(), list[int]()
+
+    def elsewhere() -> None:
+        async def ask() -> None:
+            asked = asyncio.ensure_future(store.writer.run_with_others(Job(lambda connection: 7)))
+            await asyncio.sleep(0)  # it stands in the queue, and what this loop would see to it with stands behind us
+            queued.set()
+            seen.wait()
+            told.append(await asked)
+
+        # Told from another thread, a loop that sleeps would not wake; in this mode it says so.
+        asyncio.run(ask(), debug=True)
+
+    other = threading.Thread(target=elsewhere, daemon=True)
+    other.start()
+    queued.wait()
+    store.writer._wake()  # as a loop does whose own request was taken by the thread meanwhile
+    seen.set()
+    other.join(30)
+    assert told == [7]
+
+
 async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever(place: Path, batch: MakeBatch) -> None:
     store = SqliteStore(place)
     first, second = await store.claim("a", "h"), await store.claim("b", "h")  # two, so that writes go through the thread
