@@ -132,6 +132,24 @@ async def test_a_session_whose_log_is_durable_is_closed_without_a_sync(store: Sq
     assert store.database.query("SELECT count(*) FROM logs WHERE head IS NOT NULL AND owner IS NULL") == [(2,)]
 
 
+async def test_a_session_that_is_closed_while_an_append_fails_is_not_said_to_be_durable_beyond_its_end(
+    store: SqliteStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, other = await store.claim("trip", "here"), await store.claim("other", "here")  # two, so that writes are queued
+    await store.append(claim, [batch(1)])
+    monkeypatch.setattr(appending, "_APPEND", "INSERT INTO full")
+    appended = asyncio.ensure_future(store.append(claim, [batch(2)]))
+    await asyncio.sleep(0)
+    appended.cancel()
+    await store.release(claim)
+    monkeypatch.undo()
+    again = await store.claim("trip", "here")
+    await store.append(again, [batch(2, 2)], durable=False)
+    assert (await store.read("trip")).synced == 1
+    for each in (again, other):
+        await store.release(each)
+
+
 async def test_a_head_that_can_not_be_cached_is_nobodys_error(
     store: SqliteStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
