@@ -319,6 +319,35 @@ async def test_a_log_is_not_replaced_by_its_trimmed_one_under_a_sync_of_it(
     await store.release(claim)
 
 
+async def test_a_log_stays_open_while_a_sync_of_it_runs(store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the number would be that of another file, whose one report of a failed sync would be taken for this one's."""
+    import threading
+
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    await store.append(claim, [batch(2)], durable=False)
+    begun, go_on, synced = threading.Event(), threading.Event(), list[bool]()
+    log = os.fstat(claim.log_file)
+
+    def slow(file: int) -> None:
+        begun.set()
+        go_on.wait()
+        synced.append(os.path.samestat(os.fstat(file), log))
+
+    monkeypatch.setattr(sync, "sync_data", slow)
+    late = sync.syncs().begin(lambda: append.sync_now(claim), asyncio.get_running_loop())
+    while not begun.is_set():
+        await asyncio.sleep(0)
+    claim.lost = True
+    releasing = threading.Thread(target=lambda: asyncio.run(store.release(claim)))
+    releasing.start()
+    releasing.join(0.1)
+    go_on.set()
+    releasing.join(30)
+    await late.future
+    assert synced == [True]
+
+
 async def test_a_log_deleted_before_the_first_line_gets_none(
     store: FileStore, place: Path, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
