@@ -385,6 +385,27 @@ async def test_a_loop_that_finds_what_another_asked_for_tells_that_one_in_its_ow
     assert told == [7]
 
 
+async def test_what_was_written_is_read_also_while_another_thread_reads(store: SqliteStore, batch: MakeBatch) -> None:
+    many = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT (SELECT count(*) FROM logs) FROM n"
+    claim, over, begun = await store.claim("trip", "here"), threading.Event(), threading.Barrier(4)
+
+    def elsewhere() -> None:
+        begun.wait()
+        while not over.is_set():
+            store.database.query(many)
+
+    reading = asyncio.gather(*(asyncio.to_thread(elsewhere) for _ in range(3)))
+    try:
+        await asyncio.to_thread(begun.wait)
+        for seq in range(1, 21):
+            await store.append(claim, [batch(seq)], durable=False)
+            assert (await store.read("trip", after=seq - 1)).head == seq
+    finally:
+        over.set()
+        await reading
+    await store.release(claim)
+
+
 async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever(place: Path, batch: MakeBatch) -> None:
     store = SqliteStore(place)
     first, second = await store.claim("a", "h"), await store.claim("b", "h")  # two, so that writes go through the thread
