@@ -115,7 +115,9 @@ class Writer:
 
     def _queue(self, job: Asked[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._waiting.append(job)
-        if self._waking is not loop:
+        if self._stopped:  # by another thread, since we looked: nobody sees to it any more
+            self._perform_waiting()
+        elif self._waking is not loop:
             loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
             self._waking = loop
 

@@ -406,6 +406,23 @@ async def test_what_was_written_is_read_also_while_another_thread_reads(store: S
     await store.release(claim)
 
 
+async def test_who_asks_while_another_thread_closes_the_store_does_not_wait_for_ever(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.writer, "average", 1.0)  # so slow that its thread has to do it
+    look = store.writer._loop
+
+    def closed_behind() -> asyncio.AbstractEventLoop | None:
+        loop = look()
+        store.close()
+        return loop
+
+    monkeypatch.setattr(store.writer, "_loop", closed_behind)
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageError):
+            await store.claim("trip", "here")
+
+
 async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever(place: Path, batch: MakeBatch) -> None:
     store = SqliteStore(place)
     first, second = await store.claim("a", "h"), await store.claim("b", "h")  # two, so that writes go through the thread
