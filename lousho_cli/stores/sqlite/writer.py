@@ -216,7 +216,7 @@ class Writer:
         return True
 
     def _commit(self, jobs: Sequence[Asked[Any]], *, patient: bool) -> bool:
-        connection = self._database.writer()
+        connection = self._connection()
         durable = self._must_sync(jobs)
         level = "FULL" if durable else "NORMAL"
         if level != self._level:
@@ -238,6 +238,13 @@ class Writer:
             if durable:
                 self.average += (time.perf_counter() - begun - self.average) * 0.1
         return True
+
+    def _connection(self) -> sqlite3.Connection:
+        """The connection that writes. What was interrupted behind its beginning left its transaction open, in which nothing would count."""
+        connection = self._database.writer()
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return connection
 
     def _must_sync(self, jobs: Sequence[Asked[Any]]) -> bool:
         if len(jobs) == 1:
@@ -285,7 +292,7 @@ class Writer:
 
     def _is_settled(self, job: Asked[Any]) -> bool:
         try:
-            return job.stands(self._database.writer())
+            return job.stands(self._connection())
         except (sqlite3.Error, SDKError):
             return False
 

@@ -280,6 +280,28 @@ async def test_an_append_that_was_interrupted_is_settled_or_dead(
     assert (await store.read("trip")).head == 1
 
 
+async def test_what_is_written_behind_an_interrupted_beginning_is_not_part_of_it(
+    store: SqliteStore, place: Path, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await store.claim("a", "here"), await store.claim("b", "here")
+    begin = store.writer._patiently
+
+    def interrupted(*arguments: Any, **named: Any) -> bool:
+        begin(*arguments, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.writer, "_patiently", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.writer.run_now(appending.Append(first, [batch(1), batch(2)], durable=True))
+    monkeypatch.setattr(store.writer, "_patiently", begin)
+    await store.append(second, [batch(1)])
+    elsewhere = SqliteStore(place)
+    assert (await elsewhere.read("b")).head == 1
+    elsewhere.close()
+    await store.release(first)
+    await store.release(second)
+
+
 async def test_a_failed_sync_leaves_no_claim_that_thinks_its_own_was_synced(
     store: SqliteStore, counting: Counting, batch: MakeBatch
 ) -> None:
