@@ -39,10 +39,10 @@ class LongCalls:
     @classmethod
     def here(cls) -> LongCalls:
         """Those of the loop that runs; two loops that take turns have several, which does no harm."""
-        loop = asyncio.get_running_loop()
-        if cls._newest is None or cls._newest._loop is not loop:
-            cls._newest = cls(loop)
-        return cls._newest
+        loop, found = asyncio.get_running_loop(), cls._newest
+        if found is None or found._loop is not loop:
+            cls._newest = found = cls(loop)
+        return found
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -142,7 +142,8 @@ def give_back(claim: FileClaim, wake_at: str | None) -> None:
         raise storage_error(claim.owner_path, error) from error
     finally:
         claim.released = True
-        claim.close()
+        with claim.sync_turn:
+            claim.close()
 
 
 def _mark(claim: FileClaim, wake_at: str | None) -> None:

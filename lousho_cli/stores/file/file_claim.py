@@ -18,7 +18,7 @@ class FileClaim(Lease):
     """One owner file, locked, and the open log behind it.
 
     place: behind the last line written or read; ``before`` the one before the newest write.
-    syncing: the newest sync that was left to another thread; ``sync_turn`` lets one run at a time.
+    syncing: the newest sync that was left to another thread; ``sync_turn`` lets one run at a time, and nothing be closed under it.
     wake_at: the wake that the owner before left, until this one gives the log back.
     """
 

@@ -67,7 +67,7 @@ class Keeper:
         """In a forked child: lets go of what belongs to the parent, so that its locks die with it."""
         for claim in list(self._claims):
             claim.close()
-            claim.lost, claim.syncing = True, None
+            claim.lost, claim.syncing, claim.sync_turn = True, None, threading.Lock()
         self._begin()  # neither the lock's state nor the thread is worth anything here
 
 

@@ -49,7 +49,8 @@ def replace(claim: FileClaim, base: Batch) -> None:
     except BaseException:
         _give_up(file, aside)
         raise
-    _go_on_with(claim, file, len(line), base)
+    with claim.sync_turn:  # one that was asked for earlier than the newest may run all the same
+        _go_on_with(claim, file, len(line), base)
     try:
         sync_folder(claim.folder)
     except OSError as error:

@@ -12,7 +12,7 @@ from lousho_cli.errors import SessionBusyError
 from lousho_cli.ports.log_store import Owner
 from lousho_cli.stores.row_claim import Held
 from lousho_cli.stores.sqlite.database import Database
-from lousho_cli.stores.sqlite.keys import first_key, last_key
+from lousho_cli.stores.sqlite.keys import first_key, key_of, last_key
 from lousho_cli.stores.sqlite.presence import Presence, is_gone, now_ms
 from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 
@@ -22,6 +22,9 @@ OWNER = """SELECT logs.no, logs.epoch, logs.host, logs.since, logs.ttl_ms, owner
 _NEW = "INSERT INTO logs (epoch, owner, host, since, ttl_ms, id) VALUES (?, ?, ?, ?, ?, ?)"
 _TAKEN = "UPDATE logs SET epoch = ?, owner = ?, host = ?, since = ?, ttl_ms = ? WHERE no = ?"
 _NOTE_SYNCED = "UPDATE logs SET synced = ? WHERE no = ? AND owner = ? AND epoch = ?"
+# Only up to what stands there: an append that was still under way when its owner gave up may have failed.
+_GIVEN_BACK = """UPDATE logs SET owner = NULL, host = NULL, since = NULL, ttl_ms = NULL, wake_at = ?,
+    synced = max(synced, coalesce((SELECT ? FROM batches WHERE key = ?), 0)) WHERE no = ? AND owner = ? AND epoch = ?"""
 OWNED = "SELECT 1 FROM logs WHERE no = ? AND owner = ? AND epoch = ?"
 
 
@@ -107,11 +110,7 @@ def give_back(connection: sqlite3.Connection, held: Held, wake_at: str | None = 
 
     ``synced``: up to which seq it is durable with the commit of this; 0 where that is not known, or it may be empty.
     """
-    changed = connection.execute(
-        "UPDATE logs SET owner = NULL, host = NULL, since = NULL, ttl_ms = NULL, wake_at = ?, synced = max(synced, ?) "
-        "WHERE no = ? AND owner = ? AND epoch = ?",
-        (wake_at, synced, *held),
-    ).rowcount
+    changed = connection.execute(_GIVEN_BACK, (wake_at, synced, key_of(held.no, synced), *held)).rowcount
     if changed and held.epoch == 1 and wake_at is None and not synced:
         connection.execute(
             "DELETE FROM logs WHERE no = ? AND NOT EXISTS (SELECT 1 FROM batches WHERE key BETWEEN ? AND ?) "

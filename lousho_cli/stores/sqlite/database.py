@@ -22,6 +22,8 @@ class Database:
         self.path = os.path.realpath(path)  # what lies beside it must lie beside the file itself
         self._adopt = adopt
         self._opening = threading.Lock()
+        # What one thread reads while another's rows are still coming would be as old as when those began. Reentrant, for the collector.
+        self._reading = threading.RLock()
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._closed = False
@@ -37,7 +39,8 @@ class Database:
         if reader is None:
             return []
         try:
-            return reader.execute(sql, arguments).fetchall()
+            with self._reading:
+                return reader.execute(sql, arguments).fetchall()
         except sqlite3.Error as error:
             raise storage_error(self.path, error) from error
 

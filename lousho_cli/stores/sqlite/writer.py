@@ -115,7 +115,9 @@ class Writer:
 
     def _queue(self, job: Asked[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._waiting.append(job)
-        if self._waking is not loop:
+        if self._stopped:  # by another thread, since we looked: nobody sees to it any more
+            self._perform_waiting()
+        elif self._waking is not loop:
             loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
             self._waking = loop
 
@@ -139,7 +141,8 @@ class Writer:
                 return False
         finally:
             self._turn.release()
-        finish([job])
+        tell = finish if job.future is None or job.future.get_loop() is self._loop() else deliver  # another loop may have asked for it
+        tell([job])
         return True
 
     def _perform_behind(self, job: Asked[Any]) -> None:
@@ -213,7 +216,7 @@ class Writer:
         return True
 
     def _commit(self, jobs: Sequence[Asked[Any]], *, patient: bool) -> bool:
-        connection = self._database.writer()
+        connection = self._connection()
         durable = self._must_sync(jobs)
         level = "FULL" if durable else "NORMAL"
         if level != self._level:
@@ -235,6 +238,13 @@ class Writer:
             if durable:
                 self.average += (time.perf_counter() - begun - self.average) * 0.1
         return True
+
+    def _connection(self) -> sqlite3.Connection:
+        """The connection that writes. What was interrupted behind its beginning left its transaction open, in which nothing would count."""
+        connection = self._database.writer()
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return connection
 
     def _must_sync(self, jobs: Sequence[Asked[Any]]) -> bool:
         if len(jobs) == 1:
@@ -282,7 +292,7 @@ class Writer:
 
     def _is_settled(self, job: Asked[Any]) -> bool:
         try:
-            return job.stands(self._database.writer())
+            return job.stands(self._connection())
         except (sqlite3.Error, SDKError):
             return False
 

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from lousho_cli.core.states import state_from
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import decode_line
 from lousho_cli.errors import OwnershipLostError, StorageError
+from lousho_cli.ports.sessions import read_session
 from lousho_cli.stores.file import append, sync
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.store import FileStore
@@ -283,6 +285,67 @@ async def test_a_sync_that_fails_fails_all_that_overlap_it(store: FileStore, bat
     assert [type(ended) for ended in await asyncio.gather(*both, return_exceptions=True)] == [StorageError, StorageError]
     assert claim.synced == 1
     await store.release(claim)
+
+
+async def test_a_log_is_not_replaced_by_its_trimmed_one_under_a_sync_of_it(
+    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose waiter gave up may come late, behind one that was asked for after it: it must not sync a file that was closed."""
+    import threading
+
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    await store.append(claim, [batch(2)], durable=False)
+    begun, go_on, really = threading.Event(), threading.Event(), sync.sync_data
+
+    def slow(file: int) -> None:
+        begun.set()
+        go_on.wait()
+        really(file)
+
+    monkeypatch.setattr(sync, "sync_data", slow)
+    late = sync.syncs().begin(lambda: append.sync_now(claim), asyncio.get_running_loop())
+    while not begun.is_set():
+        await asyncio.sleep(0)
+    base = r.Batch(2, 1, "2026-01-01T00:00:00.000Z", (r.Base(state_from(await read_session(store, "trip"))),))
+    trimming = threading.Thread(target=lambda: asyncio.run(store.trim(claim, base)))
+    trimming.start()
+    trimming.join(0.1)
+    go_on.set()
+    trimming.join(30)
+    await late.future
+    assert claim.failure is None
+    await store.append(claim, [batch(3)])
+    await store.release(claim)
+
+
+async def test_a_log_stays_open_while_a_sync_of_it_runs(store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the number would be that of another file, whose one report of a failed sync would be taken for this one's."""
+    import threading
+
+    claim = await store.claim("trip", "here")
+    await store.append(claim, [batch(1)])
+    await store.append(claim, [batch(2)], durable=False)
+    begun, go_on, synced = threading.Event(), threading.Event(), list[bool]()
+    log = os.fstat(claim.log_file)
+
+    def slow(file: int) -> None:
+        begun.set()
+        go_on.wait()
+        synced.append(os.path.samestat(os.fstat(file), log))
+
+    monkeypatch.setattr(sync, "sync_data", slow)
+    late = sync.syncs().begin(lambda: append.sync_now(claim), asyncio.get_running_loop())
+    while not begun.is_set():
+        await asyncio.sleep(0)
+    claim.lost = True
+    releasing = threading.Thread(target=lambda: asyncio.run(store.release(claim)))
+    releasing.start()
+    releasing.join(0.1)
+    go_on.set()
+    releasing.join(30)
+    await late.future
+    assert synced == [True]
 
 
 async def test_a_log_deleted_before_the_first_line_gets_none(

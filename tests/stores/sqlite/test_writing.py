@@ -132,6 +132,24 @@ async def test_a_session_whose_log_is_durable_is_closed_without_a_sync(store: Sq
     assert store.database.query("SELECT count(*) FROM logs WHERE head IS NOT NULL AND owner IS NULL") == [(2,)]
 
 
+async def test_a_session_that_is_closed_while_an_append_fails_is_not_said_to_be_durable_beyond_its_end(
+    store: SqliteStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, other = await store.claim("trip", "here"), await store.claim("other", "here")  # two, so that writes are queued
+    await store.append(claim, [batch(1)])
+    monkeypatch.setattr(appending, "_APPEND", "INSERT INTO full")
+    appended = asyncio.ensure_future(store.append(claim, [batch(2)]))
+    await asyncio.sleep(0)
+    appended.cancel()
+    await store.release(claim)
+    monkeypatch.undo()
+    again = await store.claim("trip", "here")
+    await store.append(again, [batch(2, 2)], durable=False)
+    assert (await store.read("trip")).synced == 1
+    for each in (again, other):
+        await store.release(each)
+
+
 async def test_a_head_that_can_not_be_cached_is_nobodys_error(
     store: SqliteStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +280,28 @@ async def test_an_append_that_was_interrupted_is_settled_or_dead(
     assert (await store.read("trip")).head == 1
 
 
+async def test_what_is_written_behind_an_interrupted_beginning_is_not_part_of_it(
+    store: SqliteStore, place: Path, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = await store.claim("a", "here"), await store.claim("b", "here")
+    begin = store.writer._patiently
+
+    def interrupted(*arguments: Any, **named: Any) -> bool:
+        begin(*arguments, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.writer, "_patiently", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.writer.run_now(appending.Append(first, [batch(1), batch(2)], durable=True))
+    monkeypatch.setattr(store.writer, "_patiently", begin)
+    await store.append(second, [batch(1)])
+    elsewhere = SqliteStore(place)
+    assert (await elsewhere.read("b")).head == 1
+    elsewhere.close()
+    await store.release(first)
+    await store.release(second)
+
+
 async def test_a_failed_sync_leaves_no_claim_that_thinks_its_own_was_synced(
     store: SqliteStore, counting: Counting, batch: MakeBatch
 ) -> None:
@@ -342,6 +382,67 @@ async def test_two_event_loops_may_use_one_store(store: SqliteStore, batch: Make
 
     await asyncio.gather(*(asyncio.to_thread(elsewhere, f"s{number}") for number in range(4)))
     assert {head.id: head.seq for head in (await store.heads()).heads} == {f"s{number}": 30 for number in range(4)}
+
+
+async def test_a_loop_that_finds_what_another_asked_for_tells_that_one_in_its_own_thread(store: SqliteStore) -> None:
+    queued, seen, told = threading.Event(), threading.Event(), list[int]()
+
+    def elsewhere() -> None:
+        async def ask() -> None:
+            asked = asyncio.ensure_future(store.writer.run_with_others(Job(lambda connection: 7)))
+            await asyncio.sleep(0)  # it stands in the queue, and what this loop would see to it with stands behind us
+            queued.set()
+            seen.wait()
+            told.append(await asked)
+
+        # Told from another thread, a loop that sleeps would not wake; in this mode it says so.
+        asyncio.run(ask(), debug=True)
+
+    other = threading.Thread(target=elsewhere, daemon=True)
+    other.start()
+    queued.wait()
+    store.writer._wake()  # as a loop does whose own request was taken by the thread meanwhile
+    seen.set()
+    other.join(30)
+    assert told == [7]
+
+
+async def test_what_was_written_is_read_also_while_another_thread_reads(store: SqliteStore, batch: MakeBatch) -> None:
+    many = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT (SELECT count(*) FROM logs) FROM n"
+    claim, over, begun = await store.claim("trip", "here"), threading.Event(), threading.Barrier(4)
+
+    def elsewhere() -> None:
+        begun.wait()
+        while not over.is_set():
+            store.database.query(many)
+
+    reading = asyncio.gather(*(asyncio.to_thread(elsewhere) for _ in range(3)))
+    try:
+        await asyncio.to_thread(begun.wait)
+        for seq in range(1, 21):
+            await store.append(claim, [batch(seq)], durable=False)
+            assert (await store.read("trip", after=seq - 1)).head == seq
+    finally:
+        over.set()
+        await reading
+    await store.release(claim)
+
+
+async def test_who_asks_while_another_thread_closes_the_store_does_not_wait_for_ever(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store.writer, "average", 1.0)  # so slow that its thread has to do it
+    look = store.writer._loop
+
+    def closed_behind() -> asyncio.AbstractEventLoop | None:
+        loop = look()
+        store.close()
+        return loop
+
+    monkeypatch.setattr(store.writer, "_loop", closed_behind)
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageError):
+            await store.claim("trip", "here")
 
 
 async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever(place: Path, batch: MakeBatch) -> None:
