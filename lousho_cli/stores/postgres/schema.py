@@ -65,15 +65,23 @@ VERSION_THERE = "(SELECT coalesce(max(version), 0) FROM {s}.versions), (SELECT c
 """Two columns: the version of the tables, and the lowest that can work with them."""
 
 
+_THERE = """SELECT to_regclass('{s}.versions')::text, (SELECT max(substring(prosrc FROM '"([^"]+)"[.]logs')) FROM pg_proc
+    WHERE proname = 'take_free' AND pronamespace = to_regnamespace('{s}'))"""
+
+
 def known_version(hand: Hand) -> int:
     """The version of the tables, 0 where there are none.
 
     Raises:
         LogVersionError: a newer version made them into what this one can not work with.
+        StorageError: the schema had another name when they were made, in which its functions look for their tables.
     """
-    ((there,),) = hand.rows("SELECT to_regclass('{s}.versions')::text")
+    ((there, works_in),) = hand.rows(_THERE)
     if there is None:
         return 0
+    if works_in not in (None, hand.schema):
+        detail = f"the schema {hand.schema} was named {works_in} when lousho made it, and what it does there goes by that name"
+        raise StorageError(detail, hint=f"Give it that name back: ALTER SCHEMA {hand.schema} RENAME TO {works_in}")
     ((version, least),) = hand.rows(f"SELECT {VERSION_THERE}")
     require_known(hand, version, least)
     return int(version)
