@@ -27,6 +27,7 @@ INBOX_OF = f"""CREATE FUNCTION {{s}}.inbox_of(name text) RETURNS TABLE (number b
         RETURN QUERY SELECT p.n, p.post FROM {{s}}.posts p WHERE p.no = log ORDER BY p.n;
     END $$"""
 
+# In one order, whoever asks: so that of two who remove the same none waits for the other and is waited for.
 # Not awaited: what comes back is in the log already, and goes again.
 DISCARD = f"""CREATE FUNCTION {{s}}.discard(name text, post_ids text[]) RETURNS void {WRITES} AS $$
     DECLARE
@@ -34,7 +35,7 @@ DISCARD = f"""CREATE FUNCTION {{s}}.discard(name text, post_ids text[]) RETURNS 
         post_id text;
     BEGIN
         SELECT l.no INTO log FROM {{s}}.logs l WHERE l.id = name;
-        FOREACH post_id IN ARRAY post_ids LOOP
+        FOR post_id IN SELECT unnest(post_ids) ORDER BY 1 LOOP
             DELETE FROM {{s}}.posts p WHERE p.no = log AND p.id = post_id;
         END LOOP;
         {NOT_AWAITED}
