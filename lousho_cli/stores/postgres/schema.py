@@ -151,7 +151,7 @@ def describe(hand: Hand) -> str:
     """The server's version, that of our tables there, and whether it keeps what it says it has.
 
     Raises:
-        StorageError: as ``require_as_made``.
+        StorageError: as ``require_as_made`` and ``known_version``.
         LogVersionError: as ``known_version``.
         ConfigurationError: as ``require_utf8``.
     """
@@ -160,7 +160,7 @@ def describe(hand: Hand) -> str:
         "SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')"
     )
     version = known_version(hand)
-    if version:
+    if version >= VERSION:  # what an older version made the next write completes
         require_as_made(hand)
     tables = f"schema {hand.schema} at version {version}" if version else f"no schema {hand.schema} yet; the first run creates it"
     unsafe = [name for name, value in (("fsync", fsync), ("synchronous_commit", waits)) if value == "off"]
@@ -172,7 +172,7 @@ def migrate(hand: Hand) -> None:
     """Takes the steps that are missing. Of several processes that come at once one does, and the others find it done.
 
     Raises:
-        LogVersionError: as ``known_version``.
+        LogVersionError, StorageError: as ``known_version``.
         ConfigurationError: as ``require_utf8``.
     """
     require_utf8(hand)

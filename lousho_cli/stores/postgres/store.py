@@ -82,7 +82,7 @@ class PostgresStore(Viewed, Prunable):
         """The server's version, and that of our tables there; asks it, on this thread.
 
         Raises:
-            StorageError: it can not be reached.
+            StorageError: it can not be reached, or its tables are not as this version makes them.
             LogVersionError: a newer version made its tables into what this one does not know.
         """
         return self.database.now(schema.describe, writes=False)
