@@ -12,6 +12,7 @@ import pytest
 from pg_server import Server
 
 from lousho_cli.domain import records as r
+from lousho_cli.domain.heads import Post
 from lousho_cli.stores.postgres.store import PostgresStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -101,16 +102,19 @@ async def test_what_the_server_had_not_on_its_disk_is_sent_again(server: Server,
     assert [one.seq for one in (await store.read("quick")).batches] == [1, 2, 3, 4, 5, 6]
 
 
-async def test_a_claim_outlives_the_server(server: Server, opened: Open, batch: MakeBatch) -> None:
+async def test_a_claim_outlives_the_server_and_what_was_removed_does_not_come_back(server: Server, opened: Open, batch: MakeBatch) -> None:
     store = opened(server.url)
     claim = await store.claim("known", "here")
     await store.append(claim, [batch(1)])
     await store.release(claim)
+    await store.post("known", Post("p", "abort", "2026-01-01T00:00:00.000Z"))
     write_late(server)
     server.sql("CHECKPOINT")  # from here on it is not on its disk which numbers of logs it gave out
     new, known = await store.claim("new", "here"), await store.claim("known", "here")
+    await store.discard("known", ["p"])
     server.kill()
     server.start()
+    assert await store.inbox("known") == (), "the next run is not meant"
     other = await store.claim("other", "here")
     assert other.held.no != new.held.no, "else what is written to one of them would stand in the other"
     await store.append(new, [batch(1, 1, r.Note("n", "of new"))])
