@@ -226,6 +226,9 @@ class PostgresStore(Viewed, Prunable):
         taken = taking(hand)
         mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced
+        for other in self._keeper.held():
+            if other.held == mine.held:  # a standby that was behind knew nothing of it: what it wrote now would stand in this log
+                other.lost = other.released = True
         self._keeper.add(mine)
         return mine
 
