@@ -65,15 +65,23 @@ VERSION_THERE = "(SELECT coalesce(max(version), 0) FROM {s}.versions), (SELECT c
 """Two columns: the version of the tables, and the lowest that can work with them."""
 
 
+_THERE = """SELECT to_regclass('{s}.versions')::text, (SELECT max(substring(prosrc FROM '"([^"]+)"[.]logs')) FROM pg_proc
+    WHERE proname = 'take_free' AND pronamespace = to_regnamespace('{s}'))"""
+
+
 def known_version(hand: Hand) -> int:
     """The version of the tables, 0 where there are none.
 
     Raises:
         LogVersionError: a newer version made them into what this one can not work with.
+        StorageError: the schema had another name when they were made, in which its functions look for their tables.
     """
-    ((there,),) = hand.rows("SELECT to_regclass('{s}.versions')::text")
+    ((there, works_in),) = hand.rows(_THERE)
     if there is None:
         return 0
+    if works_in not in (None, hand.schema):
+        detail = f"the schema {hand.schema} was named {works_in} when lousho made it, and what it does there goes by that name"
+        raise StorageError(detail, hint=f"Give it that name back: ALTER SCHEMA {hand.schema} RENAME TO {works_in}")
     ((version, least),) = hand.rows(f"SELECT {VERSION_THERE}")
     require_known(hand, version, least)
     return int(version)
@@ -143,7 +151,7 @@ def describe(hand: Hand) -> str:
     """The server's version, that of our tables there, and whether it keeps what it says it has.
 
     Raises:
-        StorageError: as ``require_as_made``.
+        StorageError: as ``require_as_made`` and ``known_version``.
         LogVersionError: as ``known_version``.
         ConfigurationError: as ``require_utf8``.
     """
@@ -152,7 +160,7 @@ def describe(hand: Hand) -> str:
         "SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')"
     )
     version = known_version(hand)
-    if version:
+    if version >= VERSION:  # what an older version made the next write completes
         require_as_made(hand)
     tables = f"schema {hand.schema} at version {version}" if version else f"no schema {hand.schema} yet; the first run creates it"
     unsafe = [name for name, value in (("fsync", fsync), ("synchronous_commit", waits)) if value == "off"]
@@ -164,7 +172,7 @@ def migrate(hand: Hand) -> None:
     """Takes the steps that are missing. Of several processes that come at once one does, and the others find it done.
 
     Raises:
-        LogVersionError: as ``known_version``.
+        LogVersionError, StorageError: as ``known_version``.
         ConfigurationError: as ``require_utf8``.
     """
     require_utf8(hand)

@@ -82,7 +82,7 @@ class PostgresStore(Viewed, Prunable):
         """The server's version, and that of our tables there; asks it, on this thread.
 
         Raises:
-            StorageError: it can not be reached.
+            StorageError: it can not be reached, or its tables are not as this version makes them.
             LogVersionError: a newer version made its tables into what this one does not know.
         """
         return self.database.now(schema.describe, writes=False)
@@ -226,6 +226,9 @@ class PostgresStore(Viewed, Prunable):
         taken = taking(hand)
         mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced
+        for other in self._keeper.held():
+            if other.held == mine.held:  # a standby that was behind knew nothing of it: what it wrote now would stand in this log
+                other.lost = other.released = True
         self._keeper.add(mine)
         return mine
 

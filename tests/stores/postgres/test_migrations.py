@@ -49,6 +49,21 @@ def older(new_url: str) -> Iterator[Callable[..., Any]]:
         pipe.close()
 
 
+async def test_tables_that_the_next_write_completes_are_no_fault(new_url: str, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = opened(new_url)
+    await first.release(await first.claim("trip", "here"))
+    first.close()
+    made = "CREATE FUNCTION {s}.newer() RETURNS void LANGUAGE plpgsql AS $$BEGIN END$$"
+    for name, value in (("VERSION", 2), ("FUNCTIONS", (*schema.FUNCTIONS, made)), ("MIGRATIONS", (*schema.MIGRATIONS, (1, (made,))))):
+        monkeypatch.setattr(schema, name, value)
+    monkeypatch.setattr(database, "VERSION", 2)
+    store = opened(new_url)
+    assert "at version 1" in await asyncio.to_thread(store.describe)
+    claim = await store.claim("other", "here")
+    assert "at version 2" in await asyncio.to_thread(store.describe)
+    await store.release(claim)
+
+
 async def test_two_versions_go_on_while_one_migrates(
     new_url: str, older: Callable[..., Any], opened: Open, batch: MakeBatch, sql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,3 +123,17 @@ async def test_a_server_that_can_only_be_read(url: str, opened: Open, sql: Any) 
     assert (await store.heads()).heads == ()
     with pytest.raises(StorageError, match="can only be read"):
         store.database.now(lambda hand: hand.run("INSERT INTO {s}.hosts VALUES ('h', 1)"), patience_s=0.1)
+
+
+async def test_a_claim_that_a_standby_knows_nothing_of_is_over_once_it_gives_the_same_again(
+    store: PostgresStore, batch: MakeBatch, sql: Any
+) -> None:
+    lost = await store.claim("trip", "here")
+    sql("UPDATE {s}.logs SET id = 'other', epoch = 0, owner = NULL, grip = NULL")  # the number it gave to another, as it lacked the first
+    claim = await store.claim("other", "here")
+    assert claim.held == lost.held
+    with pytest.raises(OwnershipLostError):
+        await store.append(lost, [batch(1)])
+    await store.release(lost)
+    await store.append(claim, [batch(1)])
+    assert ((await store.read("trip")).head, (await store.read("other")).head) == (0, 1)

@@ -1,9 +1,10 @@
-"""What was left for a session just before it was put to rest, or for an owner that died then, is found by whoever looks for work."""
+"""What was left for a session just before it was put to rest, or for an owner that died then, is found by who looks for work; and goes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -14,7 +15,8 @@ from lousho_cli.core.heads import head_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message, user
-from lousho_cli.stores.postgres import pending
+from lousho_cli.stores.postgres import pending, posts
+from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.store import PostgresStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -116,3 +118,25 @@ async def test_what_is_left_in_the_moment_in_which_it_is_found_to_have_no_work(
     console.commit()
     await rest
     assert await found(store) == ["trip"]
+
+
+async def test_two_who_remove_the_same_in_another_order_do_not_stand_in_each_others_way(
+    store: PostgresStore, console: Any, sql: Any
+) -> None:
+    for post_id in "ab":
+        await store.post("trip", Post(post_id, "abort", NOW))
+    console.execute("SELECT 1 FROM posts WHERE id = 'a' FOR UPDATE")
+    tried: list[str] = []
+
+    def removing(order: str, hand: Hand) -> None:
+        tried.append(order)
+        posts.discard(hand, "trip", list(order))
+
+    removals = []
+    for order in ("ab", "ba"):
+        removals.append(asyncio.create_task(store.database.run(partial(removing, order))))
+        while len(sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%{s}%discard%'")) < len(removals):
+            await asyncio.sleep(0.01)
+    console.commit()
+    await asyncio.gather(*removals)
+    assert (await store.inbox("trip"), tried) == ((), ["ab", "ba"]), "one that ended in a deadlock is begun again"

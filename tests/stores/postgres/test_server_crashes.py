@@ -12,6 +12,7 @@ import pytest
 from pg_server import Server
 
 from lousho_cli.domain import records as r
+from lousho_cli.domain.heads import Post
 from lousho_cli.stores.postgres.store import PostgresStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -99,6 +100,27 @@ async def test_what_the_server_had_not_on_its_disk_is_sent_again(server: Server,
     server.start()
     await store.release(claim)
     assert [one.seq for one in (await store.read("quick")).batches] == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_claim_outlives_the_server_and_what_was_removed_does_not_come_back(server: Server, opened: Open, batch: MakeBatch) -> None:
+    store = opened(server.url)
+    claim = await store.claim("known", "here")
+    await store.append(claim, [batch(1)])
+    await store.release(claim)
+    await store.post("known", Post("p", "abort", "2026-01-01T00:00:00.000Z"))
+    write_late(server)
+    server.sql("CHECKPOINT")  # from here on it is not on its disk which numbers of logs it gave out
+    new, known = await store.claim("new", "here"), await store.claim("known", "here")
+    await store.discard("known", ["p"])
+    server.kill()
+    server.start()
+    assert await store.inbox("known") == (), "the next run is not meant"
+    other = await store.claim("other", "here")
+    assert other.held.no != new.held.no, "else what is written to one of them would stand in the other"
+    await store.append(new, [batch(1, 1, r.Note("n", "of new"))])
+    await store.append(other, [batch(1, 1, r.Note("n", "of other"))])
+    await store.append(known, [batch(2, 2)])
+    assert [await texts(store, log_id) for log_id in ("known", "new", "other")] == [["text 1", "text 2"], ["of new"], ["of other"]]
 
 
 async def test_case_179_a_restart_between_two_saves(server: Server, opened: Open, batch: MakeBatch) -> None:

@@ -78,6 +78,19 @@ async def test_doctor_says_that_an_earlier_build_made_the_tables(new_url: str, o
     assert "Name another schema with ?schema=NAME" in said.detail
 
 
+async def test_a_schema_that_was_renamed_is_no_empty_one(new_url: str, opened: Open, batch: MakeBatch, sql: Any) -> None:
+    store = opened(new_url)
+    await store.append(await store.claim("trip", "h"), [batch(1)])
+    name = store.address.schema
+    sql(f"ALTER SCHEMA {name} RENAME TO {name}_old")
+    old = opened(f"{new_url}_old")
+    for look in (old.read("trip"), old.post("trip", Post("p", "abort", AT)), asyncio.to_thread(old.describe)):
+        with pytest.raises(StorageError, match=f"{name}_old was named {name} when lousho made it"):
+            await look
+    sql(f"ALTER SCHEMA {name}_old RENAME TO {name}")
+    assert (await opened(new_url).read("trip")).head == 1
+
+
 async def test_case_182_of_twenty_who_begin_a_session_one_owns_it(url: str, opened: Open, batch: MakeBatch) -> None:
     stores = [opened(url) for _ in range(4)]
     came = await asyncio.gather(*(stores[n % 4].claim("trip", f"h{n}") for n in range(20)), return_exceptions=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lousho_cli.stores.postgres.functions.language import NOT_AWAITED, READS, WRITES
+from lousho_cli.stores.postgres.functions.language import READS, WRITES
 from lousho_cli.stores.postgres.hand import NOW_MS
 
 # Takes a log that is nobody's, and renews the lease of who takes it, also where it is somebody's: then it gives no ``log``. Nothing is
 # done where the tables are no longer for the version that whoever asks ``knows``. The log is locked before the lease, as everywhere.
-# Not awaited: whatever is written in the name of a claim is checked against it, so one that was lost has done nothing.
+# Awaited: a server that lost it in a crash would give its epoch again, and the number of a new log too, to another log of the same owner.
 TAKE_FREE = f"""CREATE FUNCTION {{s}}.take_free(name text, by text, process bigint, spot text, mark text, on_host text, at text, ttl bigint,
         knows bigint) RETURNS TABLE (log bigint, under bigint, ends bigint, safe bigint, there bigint, lowest bigint) {WRITES} AS $$
     BEGIN
@@ -19,7 +19,6 @@ TAKE_FREE = f"""CREATE FUNCTION {{s}}.take_free(name text, by text, process bigi
                 RETURNING l.no, l.epoch, l.head, l.synced INTO log, under, ends, safe;
             INSERT INTO {{s}}.owners (token, pid, place, renewed_ms) VALUES (by, process, spot, {NOW_MS})
                 ON CONFLICT (token) DO UPDATE SET renewed_ms = {NOW_MS};
-            {NOT_AWAITED}
         END IF;
         RETURN NEXT;
     END $$"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lousho_cli.stores.postgres.functions.language import NOT_AWAITED, READS, WRITES
+from lousho_cli.stores.postgres.functions.language import READS, WRITES
 from lousho_cli.stores.postgres.hand import NOW_MS
 
 # Leaves a post, and tells who listens in the same moment; says whether it is new. A session that is given to nobody for a while, as there
@@ -27,15 +27,15 @@ INBOX_OF = f"""CREATE FUNCTION {{s}}.inbox_of(name text) RETURNS TABLE (number b
         RETURN QUERY SELECT p.n, p.post FROM {{s}}.posts p WHERE p.no = log ORDER BY p.n;
     END $$"""
 
-# Not awaited: what comes back is in the log already, and goes again.
+# In one order, whoever asks: so that of two who remove the same none waits for the other and is waited for.
+# Awaited: a wish to stop that came back with a server that crashed would stop the next run.
 DISCARD = f"""CREATE FUNCTION {{s}}.discard(name text, post_ids text[]) RETURNS void {WRITES} AS $$
     DECLARE
         log bigint;
         post_id text;
     BEGIN
         SELECT l.no INTO log FROM {{s}}.logs l WHERE l.id = name;
-        FOREACH post_id IN ARRAY post_ids LOOP
+        FOR post_id IN SELECT unnest(post_ids) ORDER BY 1 LOOP
             DELETE FROM {{s}}.posts p WHERE p.no = log AND p.id = post_id;
         END LOOP;
-        {NOT_AWAITED}
     END $$"""
