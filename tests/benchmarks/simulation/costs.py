@@ -17,19 +17,19 @@ class Costs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flush: a commit's wait for the disk, of which no processor is used.
     """
 
-    renew: float = 480.0
-    claim: float = 2690.0
-    step: float = 660.0
+    renew: float = 440.0
+    claim: float = 1050.0
+    step: float = 640.0
     commits: float = 2.0
-    rest: float = 6650.0
-    inbox: float = 160.0
-    posted: float = 180.0
-    post: float = 720.0
-    told: float = 3.8
-    find: float = 2370.0
+    rest: float = 3810.0
+    inbox: float = 95.0
+    posted: float = 170.0
+    post: float = 350.0
+    told: float = 6.7
+    find: float = 255.0
     per_found: float = 100.0
-    tidy: float = 1080.0
-    per_owner: float = 3.0
+    tidy: float = 280.0
+    per_owner: float = 2.1
     flush: float = 1000.0
 
 
