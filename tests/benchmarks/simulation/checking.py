@@ -54,10 +54,9 @@ tools: [{{ python: tools.py:t }}]
 _TOOL = 'async def t() -> str:\n    """Gives 1 KiB."""\n    return "x" * 1024\n'
 _KINDS = {
     "INSERT INTO {s}.owners": "leases",
-    "INSERT INTO {s}.logs AS l": "claims",
-    "SELECT n, post FROM": "inbox",
     "SELECT id FROM {s}.logs WHERE no IN": "posted",
 }
+_FUNCTIONS = {"take_free": "claims", "inbox_of": "inbox"}
 
 
 def check() -> list[dict[str, Any]]:
@@ -132,17 +131,21 @@ def _noting(store: PostgresStore, found: dict[str, float], took: list[float]) ->
 def _counted() -> Iterator[Counter[str]]:
     """Counts what is asked of the server, by kind."""
     counts: Counter[str] = Counter()
-    before = Hand._execute
+    executed, called = Hand._execute, Hand.call
 
     def execute(hand: Hand, statement: str, arguments: Any) -> Any:
         counts.update(kind for begin, kind in _KINDS.items() if statement.startswith(begin))
-        return before(hand, statement, arguments)
+        return executed(hand, statement, arguments)
 
-    Hand._execute = execute  # type: ignore[method-assign]
+    def call(hand: Hand, function: str, *values: Any) -> Any:
+        counts.update([_FUNCTIONS.get(function, function)])
+        return called(hand, function, *values)
+
+    Hand._execute, Hand.call = execute, call  # type: ignore[method-assign]
     try:
         yield counts
     finally:
-        Hand._execute = before  # type: ignore[method-assign]
+        Hand._execute, Hand.call = executed, called  # type: ignore[method-assign]
 
 
 async def _measured(hosts: int, agents: str, inputs_s: float) -> dict[str, float]:
@@ -177,7 +180,7 @@ async def _measured(hosts: int, agents: str, inputs_s: float) -> dict[str, float
     return {
         "inputs_s": inputs / seconds,
         "answer_s": statistics.fmean(answers),
-        "renewals_s": (counts["leases"] - counts["claims"]) / seconds,
+        "renewals_s": counts["leases"] / seconds,
         "asks_s": len(answers) / seconds,
         "inbox_s": (counts["inbox"] - _INBOX_A_DRIVE * counts["claims"]) / seconds,
         "posted_s": counts["posted"] / seconds,
