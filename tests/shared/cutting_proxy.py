@@ -68,6 +68,10 @@ class CuttingProxy:
                 continue
             with self._lock:
                 self._open |= {client, server}
+                refused = self._refuses  # told so since: who cuts what is open may have looked already
+            if refused:
+                self._drop(client, server)
+                continue
             pair = _Pair(self, client, server)
             threading.Thread(target=pair.to_server, daemon=True).start()
             threading.Thread(target=pair.to_client, daemon=True).start()
