@@ -270,8 +270,7 @@ async def _as_it_stands(store: LogStore, session_id: str, order: DecisionOrder) 
     done = done_of(result_of(session_id, await read_session(store, session_id)))
     head = await store.head(session_id)
     lead = await lead_of(store, head) if head is not None else None
-    if lead is not None:
-        return Ran(done, f"lousho resume {lead}{suffix_of(order.choice)}")
-    if await store.owner(session_id) is not None:
-        return Ran(done, f"lousho follow {session_id}{store_flag(order.choice)}")
-    return Ran(done, next_command(done) + suffix_of(order.choice))
+    goes_on = lead or session_id  # a background agent goes on with its lead
+    if await store.owner(goes_on) is not None:
+        return Ran(done, f"lousho follow {goes_on}{store_flag(order.choice)}")
+    return Ran(done, (f"lousho resume {lead}" if lead is not None else next_command(done)) + suffix_of(order.choice))

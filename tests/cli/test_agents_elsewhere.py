@@ -61,6 +61,14 @@ def agent_of(project: Any) -> Any:
     return agent
 
 
+def waiting_free(project: Any) -> dict[str, Any]:
+    """What an agent waits for, once its host has given it back, which it does a moment after the agent began to wait."""
+    store = FileStore(project.folder / ".lousho")
+    (waits,) = project.until(lambda: project.lousho("pending", "--json").data)
+    project.until(lambda: asyncio.run(store.owner(waits["session"])) is None)
+    return waits  # type: ignore[no-any-return]
+
+
 def ends(project: Any) -> list[dict[str, Any]]:
     """What the log of the lead says of agents that ended."""
     records = [record for line in project.log("s").splitlines() if line for record in json.loads(line)["records"]]
@@ -71,7 +79,7 @@ def test_the_host_of_a_lead_goes_on_with_an_agent_that_was_decided_elsewhere(lea
     project = lead()
     owner = spawn("run", "lead.yaml", "Go", "-s", "s")
     project.until(lambda: (project.folder / "looking").exists())
-    (waits,) = project.until(lambda: project.lousho("pending", "--json").data)
+    waits = waiting_free(project)
     decided = project.lousho("approve", waits["id"])
     assert (decided.code, f"drives its lead s and goes on with {waits['session']}" in decided.err) == (0, True), decided
     project.until(lambda: (project.folder / "count").exists() and ends(project))
@@ -86,15 +94,25 @@ def test_the_host_of_a_lead_goes_on_with_an_agent_that_was_decided_elsewhere(lea
 def test_the_host_of_a_lead_hears_of_an_agent_that_was_settled_elsewhere(lead: Any, spawn: Any) -> None:
     project = lead()
     owner = spawn("run", "lead.yaml", "Go", "-s", "s")
-    project.until(lambda: (project.folder / "looking").exists() and project.lousho("pending", "--json").data)
-    agent, store = agent_of(project)["id"], FileStore(project.folder / ".lousho")
-    project.until(lambda: asyncio.run(store.owner(agent)) is None)  # its host gives it back a moment after it began to wait
+    project.until(lambda: (project.folder / "looking").exists())
+    agent = waiting_free(project)["session"]
     assert "aborted here" in project.lousho("abort", agent).out
     (end,) = project.until(lambda: ends(project))
     assert (end["outcome"], owner.poll()) == ("aborted", None)
     let_go(project, "look")
     assert owner.wait(30) == 0
     owner.communicate()
+
+
+def test_a_decision_that_is_only_recorded_names_the_lead_that_goes_on_with_it(lead: Any, spawn: Any) -> None:
+    project = lead()
+    owner = spawn("run", "lead.yaml", "Go", "-s", "s")
+    project.until(lambda: (project.folder / "looking").exists())
+    decided = project.lousho("approve", waiting_free(project)["id"], "--no-resume")
+    assert (decided.code, "lousho follow s" in decided.err, "resume" in decided.err) == (0, True, False), decided
+    let_go(project, "look")
+    out, err = owner.communicate(timeout=30)
+    assert (owner.returncode, out.strip()) == (0, "They dig."), err
 
 
 def test_aborting_a_lead_that_nobody_drives_stops_its_agents(lead: Any) -> None:
