@@ -38,6 +38,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+NO_THREAD = "LOUSHO_NO_THREAD"
+NO_THREAD_HINT = "The processes and threads of this user or container are at their limit: end some, or raise it, and go on."
+"""Said where the system gives no thread, of a ``StorageError`` by a store, of an ``SDKError`` by anybody else."""
+
 
 class SDKError(Exception):
     """The root of every error that lousho raises on purpose.

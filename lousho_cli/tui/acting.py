@@ -79,7 +79,10 @@ class Actor:
         self.deeds.append(deed)
         thread = Thread(target=self._do, args=(deed, act), name=f"lousho-{deed.words.split()[0]}", daemon=True)
         self._threads[id(deed)] = thread
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # there can be none now
+            deed.end("failed", said_of(error))
         return deed
 
     def _do(self, deed: Deed, act: Act) -> None:

@@ -135,8 +135,9 @@ class _Thread:
 
     def begin(self, ask: Ask[T]) -> Future[T]:
         if self._thread is None:
-            self._thread = Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._work, name=self._name, daemon=True)
+            thread.start()
+            self._thread = thread  # not before: where none can be started, nobody would ever answer
         found: Future[T] = Future()
 
         def answer() -> None:

@@ -23,6 +23,7 @@ from lousho_cli.stores.postgres.driver import Connection, Error, Pool, psycopg, 
 from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, storage_error
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.schema import VERSION, known_version, migrate
+from lousho_cli.stores.threads import no_thread, on_thread, started
 
 T = TypeVar("T")
 Operation = Callable[[Hand], T]
@@ -73,10 +74,10 @@ class Database:
         import asyncio
 
         try:
-            loop = asyncio.get_running_loop()
+            asyncio.get_running_loop()
         except RuntimeError:
             return self.now(operation, writes=writes)  # driven without an event loop, there is nobody to hold up
-        return await loop.run_in_executor(self._executor(), partial(self.now, operation, writes=writes))
+        return await on_thread(self._executor(), partial(self.now, operation, writes=writes))
 
     async def read(self, operation: Operation[T], nothing: T) -> T:
         """``run`` for what only reads; ``nothing`` where there are no tables."""
@@ -156,7 +157,11 @@ class Database:
             connection.close()
             return
         connection.given_up = True
-        threading.Thread(target=_cancel, args=(pool, connection), name="lousho-cancel", daemon=True).start()
+        cancel = partial(_cancel, pool, connection)
+        try:
+            started(cancel, "lousho-cancel")
+        except StorageError:
+            cancel()
 
     def _prepare(self, hand: Hand, *, writes: bool) -> None:
         """Sees once that the tables are what this version works with; makes them where something is to be written."""
@@ -197,7 +202,11 @@ class Database:
                     num_workers=2,
                     open=False,
                 )
-                pool.open()
+                try:
+                    pool.open()
+                except RuntimeError as error:
+                    pool.close(timeout=0)
+                    raise no_thread(error) from error
                 self._pool = pool
             return self._pool
 

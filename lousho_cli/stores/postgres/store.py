@@ -223,6 +223,7 @@ class PostgresStore(Viewed, Prunable):
         return await self.database.run(partial(self._take, claims.Taking(self._parts.presence, log_id, host, ttl_ms), terms))
 
     def _take(self, taking: claims.Taking, terms: Terms, hand: Hand) -> PostgresClaim:
+        self._keeper.begin()
         taken = taking(hand)
         mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced

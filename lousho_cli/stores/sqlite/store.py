@@ -204,6 +204,7 @@ class SqliteStore(Viewed, Prunable, Looking):
         return await self.writer.run_with_others(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
 
     def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int, renew_ms: int | None) -> SqliteClaim:
+        self._keeper.begin()
         held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
         mine = SqliteClaim(Terms(log_id, host, ttl_ms, renew_ms, steady()), held, self._keeper.forget)
         self._keeper.add(mine)

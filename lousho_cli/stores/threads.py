@@ -1,0 +1,74 @@
+"""Threads of the stores, and what happens where the system gives none: a limit of processes is reached, or memory is short."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from lousho_cli.errors import NO_THREAD, NO_THREAD_HINT, StorageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+T = TypeVar("T")
+
+
+def started(target: Callable[[], None], name: str) -> threading.Thread:
+    """A daemon thread that runs ``target``.
+
+    Raises:
+        StorageError: there can be none now; nothing has begun.
+    """
+    thread = threading.Thread(target=target, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise no_thread(error) from error
+    return thread
+
+
+def no_thread(error: RuntimeError) -> StorageError:
+    """What the system said when it was asked for a thread, as one of our errors."""
+    return StorageError(f"the store could start no thread: {error}", code=NO_THREAD, hint=NO_THREAD_HINT)
+
+
+async def on_thread(executor: Executor | None, work: Callable[[], T]) -> T:
+    """Carries ``work`` out on a thread of an executor, None for the event loop's; where there can be none, on this one."""
+    import asyncio
+
+    once = _Once(work)
+    try:
+        running = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, once)
+    except RuntimeError:  # it is queued all the same: a thread that comes free may still take it
+        once()
+        return once.result()
+    await running
+    return once.result()
+
+
+class _Once(Generic[T]):
+    """Work that is carried out once, whoever comes to it first. Who comes second waits until it is done."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Callable[[], T] | None = work
+        self._turn = threading.Lock()
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+
+    def __call__(self) -> None:
+        with self._turn:
+            work, self._work = self._work, None
+            if work is None:
+                return
+            try:
+                self._results.append(work())
+            except BaseException as error:  # noqa: BLE001 - who asked for it raises it
+                self._error = error
+
+    def result(self) -> T:
+        error, self._error = self._error, None  # else the error, its traceback and this hold each other
+        if error is not None:
+            raise error
+        return self._results.pop()
