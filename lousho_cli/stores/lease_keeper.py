@@ -94,6 +94,10 @@ class LeaseKeeper(ABC, Generic[C, H]):
             self._to_free.append(free)
             self._woken.put(None)
 
+    def to_free(self) -> list[Callable[[H], object]]:
+        """What is still to be done of ``free_later``. Each may be done twice."""
+        return list(self._to_free)
+
     def _run(self) -> None:
         while True:
             if not self._to_free:

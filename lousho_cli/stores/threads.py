@@ -42,33 +42,31 @@ async def on_thread(executor: Executor | None, work: Callable[[], T]) -> T:
     try:
         running = asyncio.get_running_loop().run_in_executor(executor, copy_context().run, once)
     except RuntimeError:  # it is queued all the same: a thread that comes free may still take it
-        once()
-        return once.result()
-    await running
-    return once.result()
+        return once()
+    try:
+        return await running
+    finally:
+        once.error = None  # else it, its traceback and the work hold each other
 
 
 class _Once(Generic[T]):
-    """Work that is carried out once, whoever comes to it first. Who comes second waits until it is done."""
+    """Work that is carried out once, whoever comes to it first. Who comes second waits for it, and gets what came of it."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work: Callable[[], T] | None = work
         self._turn = threading.Lock()
-        self._results: list[T] = []
-        self._error: BaseException | None = None
+        self._came: list[T] = []
+        self.error: BaseException | None = None
 
-    def __call__(self) -> None:
+    def __call__(self) -> T:
         with self._turn:
             work, self._work = self._work, None
-            if work is None:
-                return
-            try:
-                self._results.append(work())
-            except BaseException as error:  # noqa: BLE001 - who asked for it raises it
-                self._error = error
-
-    def result(self) -> T:
-        error, self._error = self._error, None  # else the error, its traceback and this hold each other
-        if error is not None:
-            raise error
-        return self._results.pop()
+            if work is not None:
+                try:
+                    self._came.append(work())
+                except BaseException as error:
+                    self.error = error
+                    raise
+            elif self.error is not None:
+                raise self.error
+            return self._came[0]

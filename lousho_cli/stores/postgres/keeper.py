@@ -27,7 +27,8 @@ class Keeper(LeaseKeeper[PostgresClaim, Hand]):
         self.free_later(partial(give_back, held=dropped.held, channel=self._channel))
 
     def freed(self, frees: Sequence[Callable[[Hand], object]]) -> None:
-        self._database.now(lambda hand: [free(hand) for free in frees], patience_s=1.0, limit_s=5.0)
+        nothing: list[object] = []  # to free where there are no tables, and none are made for it
+        self._database.look(lambda hand: [free(hand) for free in frees], nothing, patience_s=1.0, limit_s=5.0)
 
     def renewed(self, claims: Sequence[PostgresClaim]) -> set[PostgresClaim]:
         limit_s = max(min((claim.renew_s for claim in claims), default=1.0), 0.5)
