@@ -94,9 +94,11 @@ class LeaseKeeper(ABC, Generic[C, H]):
             self._to_free.append(free)
             self._woken.put(None)
 
-    def to_free(self) -> list[Callable[[H], object]]:
-        """What is still to be done of ``free_later``. Each may be done twice."""
-        return list(self._to_free)
+    def free_here(self, hand: H) -> None:
+        """Gives back what waits for it, with what its caller has: one of them may be the very log that is to be taken."""
+        for free in list(self._to_free):
+            free(hand)
+            self._was_freed(free)
 
     def _run(self) -> None:
         while True:
@@ -126,8 +128,13 @@ class LeaseKeeper(ABC, Generic[C, H]):
             self.freed(some)
         except SDKError:
             return False
-        del self._to_free[: len(some)]
+        for free in some:
+            self._was_freed(free)
         return True
+
+    def _was_freed(self, free: Callable[[H], object]) -> None:
+        with suppress(ValueError):  # another thread did it as well
+            self._to_free.remove(free)
 
     def renew(self) -> float:
         """Renews the lease; gives the seconds until it should be renewed again."""

@@ -230,8 +230,7 @@ class PostgresStore(Viewed, Prunable):
 
     def _take(self, taking: claims.Taking, terms: Terms, hand: Hand) -> PostgresClaim:
         self._keeper.begin()
-        for free in self._keeper.to_free():  # one of them may hold this very log
-            free(hand)
+        self._keeper.free_here(hand)
         taken = taking(hand)
         mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced
