@@ -110,6 +110,13 @@ def test_a_digest_is_that_of_the_arguments_as_they_are_stored(args: Any) -> None
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1, "b": 3})
 
 
+def test_a_digest_of_what_is_shared_without_end_is_that_of_what_is_stored() -> None:
+    args: Any = {"x": 1}
+    for _ in range(60):
+        args = {"left": args, "right": args}
+    assert digest_of(args) == digest_of(plain(args)[0])
+
+
 def test_a_text_is_written_as_json_writes_it_whatever_it_holds() -> None:
     text = "".join(map(chr, (*range(0x3000), *range(0xD7F0, 0xD800), *range(0xE000, 0xE010), *range(0xFFF0, 0x10010), 0x10FFFF)))
     assert json_text(text) == (json.dumps(text, ensure_ascii=False), False)
