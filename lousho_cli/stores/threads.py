@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from lousho_cli.errors import NO_THREAD, NO_THREAD_HINT, StorageError
+from lousho_cli.errors import StorageError, no_thread
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -25,13 +25,8 @@ def started(target: Callable[[], None], name: str) -> threading.Thread:
     try:
         thread.start()
     except RuntimeError as error:
-        raise no_thread(error) from error
+        raise no_thread(StorageError, error) from error
     return thread
-
-
-def no_thread(error: RuntimeError) -> StorageError:
-    """What the system said when it was asked for a thread, as one of our errors."""
-    return StorageError(f"the store could start no thread: {error}", code=NO_THREAD, hint=NO_THREAD_HINT)
 
 
 async def on_thread(executor: Executor | None, work: Callable[[], T]) -> T:

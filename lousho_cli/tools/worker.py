@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import Any
 
-from lousho_cli.errors import NO_THREAD, NO_THREAD_HINT, SDKError
+from lousho_cli.errors import SDKError, no_thread
 
 BRIEF_SECONDS = 0.0005
 """How long the loop may wait for a call that is expected to be over at once."""
@@ -123,7 +123,7 @@ class Worker:
             self._thread.start()
         except RuntimeError as error:
             self._thread = before
-            raise SDKError(f"no thread could be started for a tool: {error}", code=NO_THREAD, hint=NO_THREAD_HINT) from error
+            raise no_thread(SDKError, error) from error
 
     def _work(self) -> None:
         me = current_thread()

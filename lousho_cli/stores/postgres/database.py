@@ -17,13 +17,13 @@ from functools import partial
 from random import random
 from typing import Any, TypeVar
 
-from lousho_cli.errors import StorageError
+from lousho_cli.errors import StorageError, no_thread
 from lousho_cli.stores.postgres.address import Address
 from lousho_cli.stores.postgres.driver import Connection, Error, Pool, psycopg, psycopg_pool
 from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, storage_error
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.schema import VERSION, known_version, migrate
-from lousho_cli.stores.threads import no_thread, on_thread, started
+from lousho_cli.stores.threads import on_thread, started
 
 T = TypeVar("T")
 Operation = Callable[[Hand], T]
@@ -206,7 +206,7 @@ class Database:
                     pool.open()
                 except RuntimeError as error:
                     pool.close(timeout=0)
-                    raise no_thread(error) from error
+                    raise no_thread(StorageError, error) from error
                 self._pool = pool
             return self._pool
 
