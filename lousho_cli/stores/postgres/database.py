@@ -84,7 +84,7 @@ class Database:
         return await self.run(partial(self._or_nothing, operation, nothing), writes=False)
 
     def look(self, operation: Operation[T], nothing: T, *, patience_s: float = PATIENCE_S, limit_s: float | None = None) -> T:
-        """``read``, on this thread; otherwise as ``now``."""
+        """``read``, on this thread, and as patient as ``now`` is told to be."""
         return self.now(partial(self._or_nothing, operation, nothing), writes=False, patience_s=patience_s, limit_s=limit_s)
 
     def _or_nothing(self, operation: Operation[T], nothing: T, hand: Hand) -> T:
