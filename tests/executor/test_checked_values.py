@@ -103,6 +103,16 @@ async def test_an_option_of_a_decision_is_looked_at_before_the_approval_is_taken
     assert result.text == "paid"
 
 
+async def test_the_widest_options_are_taken(log_stores: Any, bench: Any, box: Any) -> None:
+    box.tool("pay", needs_approval=True)
+    options = dict.fromkeys(("approval_ttl_ms", "max_duration_ms", "abort_grace_ms"), LONGEST_MS)
+    options |= {"max_steps": 2**53, "max_tokens": 2**53, "tool_concurrency": "unbounded", "on_model_error": retry_transient_errors()}
+    approval_id = await bench.paused(log_stores, box, "pay", **options)
+    result = await bench.decide(log_stores.again(), approval_id, bench.Model(None, "paid"), box.tools, options=options)
+    assert result.text == "paid"
+    await records_of(log_stores)
+
+
 async def test_what_is_shared_without_end_stops_nobody(log_stores: Any, bench: Any, box: Any) -> None:
     shared: Any = {"x": 1}
     for _ in range(60):
@@ -115,16 +125,6 @@ async def test_what_is_shared_without_end_stops_nobody(log_stores: Any, bench: A
     assert result.text == "seen"
     ended = [record for record in await records_of(log_stores) if isinstance(record, r.ToolFinished)]
     assert [(one.altered, one.is_error, one.content.count("[again]")) for one in ended] == [(True, False, 60)]
-
-
-async def test_the_widest_options_are_taken(log_stores: Any, bench: Any, box: Any) -> None:
-    box.tool("pay", needs_approval=True)
-    options = dict.fromkeys(("approval_ttl_ms", "max_duration_ms", "abort_grace_ms"), LONGEST_MS)
-    options |= {"max_steps": 2**53, "max_tokens": 2**53, "tool_concurrency": "unbounded", "on_model_error": retry_transient_errors()}
-    approval_id = await bench.paused(log_stores, box, "pay", **options)
-    result = await bench.decide(log_stores.again(), approval_id, bench.Model(None, "paid"), box.tools, options=options)
-    assert result.text == "paid"
-    await records_of(log_stores)
 
 
 @pytest.mark.parametrize("model", [5, "m\ud800"], ids=["number", "surrogate"])
