@@ -100,18 +100,18 @@ def _exists(path: Path) -> bool:
 
 def _from_module(path: Path, name: str | None) -> AgentFile:
     from lousho_cli.app.python_targets import attribute_of, load_module
-    from lousho_cli.host.harness import Harness
 
     module = load_module(path, "target")
     found = attribute_of(module, name or "agent", "target")
     if isinstance(found, AgentFile):
         return msgspec.structs.replace(found, path=path.absolute(), attribute=name or "agent")
-    if isinstance(found, Harness):
+    driven = _driven_by_its_program(found)
+    if driven:
         raise ConfigurationError(
-            f"{path.name}:{name or 'agent'} is a harness, which the program that makes it drives: host.open(harness, ID), then send",
+            f"{path.name}:{name or 'agent'} is {driven}",
             field="target",
             code=INVALID,
-            hint="For lousho run, name an agent beside it: a dictionary, or an object, with name, prompt, provider and tools.",
+            hint="Name an agent beside it: a dictionary with name, prompt, provider and tools, which may be the same objects.",
         )
     parts = found if isinstance(found, dict) else _parts_of(found)
     if parts is None:
@@ -122,6 +122,18 @@ def _from_module(path: Path, name: str | None) -> AgentFile:
             hint="An agent is a dictionary, or an object, with name, prompt, provider and tools.",
         )
     return agent_from(parts, folder=path.absolute().parent, path=path.absolute(), attribute=name or "agent")
+
+
+def _driven_by_its_program(value: Any) -> str:
+    """What it is, of what the program that makes it drives; "" for anything else."""
+    from lousho_cli.executor.create_agent import DurableAgent
+    from lousho_cli.host.harness import Harness
+
+    if isinstance(value, Harness):
+        return "a harness, which the program that makes it drives: host.open(harness, ID), then send"
+    if isinstance(value, DurableAgent):
+        return "made by create_agent, and the program that makes it drives it: agent.send(TEXT, SESSION)"
+    return ""
 
 
 def _parts_of(value: Any) -> dict[str, Any] | None:
