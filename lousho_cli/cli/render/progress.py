@@ -95,8 +95,13 @@ class RunView:
         return bool(self._shown) and self._shown == text
 
     def tell(self, text: str) -> None:
-        """A sentence for the person. It stays the last line until something else happens."""
-        self._rest()
+        """A sentence for the person, on a line of its own. It stays the last line until something else happens. Never raises."""
+        try:
+            self._rest()
+            self._end_line()
+        except OSError as error:
+            self._broken = error
+        self._face.err.over_echo()
         self._face.err.note(text)
 
     def warn(self, text: str) -> None:
@@ -161,8 +166,8 @@ class RunView:
         self._spin()
 
     def tool_error(self, event: e.ToolError) -> None:
-        self._running.pop((*event.path, event.id), None)
-        self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content)}: {event.name}")
+        ran = self._running.pop((*event.path, event.id), None) is not None
+        self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content, ran=ran)}: {event.name}")
 
     def asked(self, event: e.ApprovalRequested) -> None:
         """A call asks and goes on: whoever sits here has to hear of it. What a run stopped for is told at its end."""
@@ -225,13 +230,17 @@ def _whose(event: Event) -> str:
     return "".join(f"{name}: " for name in event.path)
 
 
-def _went_wrong(content: str) -> str:
-    """What became of a call whose result is an error, in a word or two."""
+def _went_wrong(content: str, *, ran: bool) -> str:
+    """What became of a call whose result is an error, in a word or two.
+
+    Args:
+        ran: it had begun, and may have done something before it was cancelled.
+    """
     try:
         kind = json.loads(content)["kind"]
     except (ValueError, TypeError, KeyError):  # a result in somebody else's form
         kind = ""
-    return _NOT_FAILED.get(kind, "failed")
+    return "cut off" if ran and kind == "not-run" else _NOT_FAILED.get(kind, "failed")
 
 
 _SHOWN: dict[str, Any] = {
