@@ -126,7 +126,7 @@ class SessionBusyError(SDKError):
         super().__init__(
             f"session {session_id} is driven by {owner}",
             code=code,
-            hint=hint or "Wait for it, send the input with --queue, or look in with: lousho follow " + session_id,
+            hint=hint or f'Wait, look in with: lousho follow {session_id}, or leave an input: lousho run -s {session_id} "…" --queue',
         )
         self.session_id = session_id
         self.owner = owner

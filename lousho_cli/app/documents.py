@@ -55,6 +55,18 @@ def read_document(path: Path, field: str = "") -> Any:
         raise ConfigurationError(f"{path.name} is nested too deeply", field=field, code=INVALID, hint=hint) from None
 
 
+def node_of(path: Path) -> Any:
+    """What a file holds as YAML nodes, which know their lines; None where it can not be read so."""
+    import yaml
+
+    if path.suffix.lower() not in SUFFIXES:
+        return None
+    try:
+        return yaml.compose(_text(path, ""), _loader_class())
+    except (ConfigurationError, yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
 class _Unreadable(Exception):
     pass
 

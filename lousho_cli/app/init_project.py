@@ -78,7 +78,7 @@ def init_project(folder: Path) -> list[Path]:
     there = [name for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
     if there:
         raise ConfigurationError(
-            f"{folder} already has {' and '.join(there)}", field="dir", hint="Choose another folder, or move them away first."
+            f"{folder} already has {', '.join(there)}", field="dir", hint="Choose another folder, or move them away first."
         )
     if folder.exists() and not folder.is_dir():
         raise ConfigurationError(f"{folder} is no folder", field="dir", hint="Choose another name.")

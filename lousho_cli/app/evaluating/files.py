@@ -97,6 +97,7 @@ def _checked(raw: dict[str, Any], path: Path) -> EvalModel:
     from pydantic import ValidationError
 
     from lousho_cli.app.agent_issues import shape_issues
+    from lousho_cli.app.document_lines import with_lines
     from lousho_cli.app.evaluating.schema import EvalModel
 
     wrong: list[Wrong] = []
@@ -108,7 +109,7 @@ def _checked(raw: dict[str, Any], path: Path) -> EvalModel:
     if checked is not None and checked.judge is None:
         wrong += _without_a_judge(checked)
     if wrong or checked is None:
-        told = "; ".join(f"{issue.path}: {issue.message}" for issue in wrong)
+        told = with_lines(path, [(issue.path, issue.message) for issue in wrong])
         raise ConfigurationError(
             f"{path.name} is not a valid eval file: {told}", field=wrong[0].path, code=INVALID, hint="Its fields: lousho schema eval-file."
         )

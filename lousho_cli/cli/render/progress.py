@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ARGUMENTS_WIDTH = 200
 """Characters of a call's arguments that a line shows."""
 
+MESSAGE_WIDTH = 300
+"""Characters that a line shows of why a call failed; the transcript has all of them."""
+
 
 _FAILED = {
     "rate-limit": "rate limited",
@@ -95,8 +98,13 @@ class RunView:
         return bool(self._shown) and self._shown == text
 
     def tell(self, text: str) -> None:
-        """A sentence for the person. It stays the last line until something else happens."""
-        self._rest()
+        """A sentence for the person, on a line of its own. It stays the last line until something else happens. Never raises."""
+        try:
+            self._rest()
+            self._end_line()
+        except OSError as error:
+            self._broken = error
+        self._face.err.over_echo()
         self._face.err.note(text)
 
     def warn(self, text: str) -> None:
@@ -161,8 +169,9 @@ class RunView:
         self._spin()
 
     def tool_error(self, event: e.ToolError) -> None:
-        self._running.pop((*event.path, event.id), None)
-        self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content)}: {event.name}")
+        ran = self._running.pop((*event.path, event.id), None) is not None
+        what, why = _went_wrong(event.content, ran=ran)
+        self._note(f"{_whose(event)}step {event.step}: {what}: {event.name}{why}")
 
     def asked(self, event: e.ApprovalRequested) -> None:
         """A call asks and goes on: whoever sits here has to hear of it. What a run stopped for is told at its end."""
@@ -225,13 +234,20 @@ def _whose(event: Event) -> str:
     return "".join(f"{name}: " for name in event.path)
 
 
-def _went_wrong(content: str) -> str:
-    """What became of a call whose result is an error, in a word or two."""
+def _went_wrong(content: str, *, ran: bool) -> tuple[str, str]:
+    """What became of a call whose result is an error, in a word or two, and what to put behind its name.
+
+    Args:
+        ran: it had begun, and may have done something before it was cancelled.
+    """
     try:
-        kind = json.loads(content)["kind"]
+        result = json.loads(content)
+        kind, message = result["kind"], result["message"]
     except (ValueError, TypeError, KeyError):  # a result in somebody else's form
-        kind = ""
-    return _NOT_FAILED.get(kind, "failed")
+        return "failed", ""
+    if kind in _NOT_FAILED:
+        return "cut off" if ran and kind == "not-run" else _NOT_FAILED[kind], ""
+    return "failed", f", {one_line(message, MESSAGE_WIDTH)}" if isinstance(message, str) and message else ""
 
 
 _SHOWN: dict[str, Any] = {

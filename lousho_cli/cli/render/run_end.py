@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lousho_cli.app.hostile_text import one_line
+from lousho_cli.app.hostile_text import json_line, one_line
 from lousho_cli.cli.exits import Exit, code_of, code_of_run
 from lousho_cli.cli.face import Face
-from lousho_cli.cli.output import json_text
 from lousho_cli.cli.render.progress import RunView
 from lousho_cli.cli.render.usage import in_short
 
@@ -80,7 +79,7 @@ def waits_for(face: Face, session: str, waits: Any) -> None:
         face.err.note(f"session {session} waits for {what}: {one_line(waits.question)}{options}")
     else:
         why = f", because {one_line(waits.reason)}" if waits.reason else ""
-        face.err.note(f"session {session} waits for a person: {tool} {json_text(waits.args)}{why}")
+        face.err.note(f"session {session} waits for a person: {tool} {json_line(waits.args)}{why}")
     face.err.note(f"  id {waits.id}, digest {waits.digest}{f', expires {waits.expires_at}' if waits.expires_at else ''}")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lousho_cli.cli.output import Output, json_text
+from lousho_cli.app.hostile_text import json_line
+from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.usage import usage_rows
 
 
@@ -23,7 +24,7 @@ def transcript(out: Output, shown: Any, *, content: bool) -> None:
         _messages(out, child.messages, content=content)
     if shown.business_state is not None:
         out.line()
-        state = json_text(shown.business_state)
+        state = json_line(shown.business_state)
         out.line("state", "bold")
         out.line(f"  {state}" if content else f"  {len(state)} characters")
 
