@@ -7,6 +7,7 @@ from typing import Any
 
 from lousho_cli.core.stored import entry_of
 from lousho_cli.domain.checkpoint import CheckpointHistoryEntry
+from lousho_cli.executor.given_stores import check_checkpoint_store
 
 
 async def get_checkpoint_history(store: Any, session_id: str, limit: int | None = None) -> list[CheckpointHistoryEntry] | None:
@@ -17,9 +18,13 @@ async def get_checkpoint_history(store: Any, session_id: str, limit: int | None 
 
     Returns:
         None when the store keeps no history.
+
+    Raises:
+        ConfigurationError: it is no store of checkpoints.
     """
     history = getattr(store, "history", None)
     if history is None:
+        check_checkpoint_store(store)
         return None
     entries: Sequence[Any] | None = await (history(session_id) if limit is None else history(session_id, limit))
     # Somebody else's may have nothing for a session it does not know, and give more than it was asked for.
