@@ -8,7 +8,7 @@ from typing import Any
 
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.executor.given_stores import APPROVALS, CHECKPOINTS, lacking
+from lousho_cli.executor.given_stores import APPROVALS, CHECKPOINTS, lacking, to_be_awaited
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.stores.memory import memory_store
 
@@ -90,4 +90,4 @@ def _part(store: Any, name: str, methods: tuple[str, ...]) -> Any:
     lacks = None if part is None else lacking(part, methods)
     if lacks is not None:
         raise ConfigurationError(f"the {name} of the store can not {lacks}", field=f"store.{name}", hint=f"It needs {', '.join(methods)}.")
-    return part
+    return None if part is None else to_be_awaited(part, methods)

@@ -1,7 +1,8 @@
-"""The stores that a caller passes, looked at before anything runs: whether they are what they are passed as."""
+"""The stores that a caller passes, looked at before anything runs: whether they are what they are passed as, and async."""
 
 from __future__ import annotations
 
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from lousho_cli.errors import ConfigurationError
@@ -10,18 +11,18 @@ CHECKPOINTS = ("save", "load", "delete")
 APPROVALS = ("save", "resolve")
 
 
-def check_checkpoint_store(store: Any) -> None:
-    """Lets nothing pass but None and what can keep checkpoints.
+def checkpoint_store_of(store: Any) -> Any:
+    """The store, to be awaited; None for None. Methods that are not async are taken as they are.
 
     Raises:
         ConfigurationError: a method is missing; a whole store was passed in place of its ``checkpoints``.
     """
-    _check(store, "checkpoint_store", "checkpoints", CHECKPOINTS)
+    return _given(store, "checkpoint_store", "checkpoints", CHECKPOINTS)
 
 
-def check_approval_store(store: Any) -> None:
+def approval_store_of(store: Any) -> Any:
     """The same for approvals."""
-    _check(store, "approval_store", "approvals", APPROVALS)
+    return _given(store, "approval_store", "approvals", APPROVALS)
 
 
 def lacking(store: Any, methods: tuple[str, ...]) -> str | None:
@@ -29,8 +30,34 @@ def lacking(store: Any, methods: tuple[str, ...]) -> str | None:
     return next((method for method in methods if not callable(getattr(store, method, None))), None)
 
 
-def _check(store: Any, field: str, part: str, methods: tuple[str, ...]) -> None:
-    lacks = None if store is None else lacking(store, methods)
+def to_be_awaited(store: Any, methods: tuple[str, ...]) -> Any:
+    """A store that has the methods; one with another than async ones is put behind a face whose are."""
+    return store if all(iscoroutinefunction(getattr(store, method)) for method in methods) else _Awaited(store)
+
+
+class _Awaited:
+    """A store whose methods can be awaited, over one whose may be async or not."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+        if not callable(method):
+            return method
+
+        async def call(*given: Any, **named: Any) -> Any:
+            value = method(*given, **named)
+            return await value if isawaitable(value) else value
+
+        return call
+
+
+def _given(store: Any, field: str, part: str, methods: tuple[str, ...]) -> Any:
+    if store is None:
+        return None
+    lacks = lacking(store, methods)
     if lacks is not None:
         hint = f"Pass its {part}: store.{part}." if hasattr(store, part) else f"It needs {', '.join(methods)}."
         raise ConfigurationError(f"the {field} can not {lacks}", field=field, hint=hint)
+    return to_be_awaited(store, methods)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.executor.given_stores import check_approval_store, check_checkpoint_store
+from lousho_cli.executor.given_stores import approval_store_of, checkpoint_store_of
 from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.ports.clock import Clock
@@ -36,8 +36,7 @@ def place_of(session_id: str | None, checkpoints: CheckpointStore | None, approv
     Raises:
         ConfigurationError: an empty session id; what was passed is no such store.
     """
-    check_checkpoint_store(checkpoints)
-    check_approval_store(approvals)
+    checkpoints, approvals = checkpoint_store_of(checkpoints), approval_store_of(approvals)
     if session_id == "":
         raise ConfigurationError("the session id is empty", field="session_id", code="LOUSHO_SESSION_ID_INVALID")
     log_store = log_store_of(checkpoints)
