@@ -54,8 +54,8 @@ class _Awaited:
 
 
 def _given(store: Any, field: str, part: str, methods: tuple[str, ...]) -> Any:
-    if store is None:
-        return None
+    if store is None or getattr(store, "log_store", None) is not None:  # a view of ours: its log is what counts
+        return store
     lacks = lacking(store, methods)
     if lacks is not None:
         hint = f"Pass its {part}: store.{part}." if hasattr(store, part) else f"It needs {', '.join(methods)}."
