@@ -77,6 +77,11 @@ def test_a_settings_file_names_everything_wrong_and_what_to_do(lousho: Any, fold
     assert ran.code == 2
     for told in ("no setting stor;", "no setting maxsteps", "on_drift: must be 'warn', 'error' or 'ignore'", "store for stor"):
         assert told in ran.err
+    (folder / "lousho.toml").write_text('max_steps = "many"\nagents = "here"\n')
+    told = "max_steps: must be a whole number; agents: must be a list [LOUSHO_CONFIG_INVALID] Give it such a value"
+    assert told in lousho("config").err
+    checks = {check["name"]: check for check in lousho("doctor", "--json").data}
+    assert checks["config"]["state"] == "fail" and "max_steps" in checks["config"]["detail"]
 
 
 def test_a_log_that_is_a_folder_says_what_to_do(lousho: Any, folder: Path) -> None:
