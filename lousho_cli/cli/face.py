@@ -64,10 +64,15 @@ class Face:
         return open_to_look(self.store)
 
     def _say_which_store(self) -> None:
-        if self.verbose:
-            from lousho_cli.app.wiring import locate_store
+        if not self.verbose and self.store is None and not os.environ.get("LOUSHO_STORE"):
+            return
+        from lousho_cli.app.wiring import locate_store
 
-            place = locate_store(self.store)
+        place = locate_store(self.store)
+        inside = place.inside
+        if inside is not None:
+            self.err.warning(f"{place.url} holds no sessions, and is no store yet; one is at {inside}")
+        if self.verbose:
             self.err.detail(f"store: {place.url} ({place.source}{', ' + place.where if place.where else ''})")
 
     def ask(self, question: str, *, options: Sequence[str] = (), hidden: bool = False) -> str:
