@@ -38,7 +38,8 @@ async def _delete(face: Face, name: str, *, keep_history: bool, dry_run: bool, y
     plan = await plan_deletion(store, name, keep_history=keep_history, force=force)
     agents = "background agent" if len(plan.agents) == 1 else f"{len(plan.agents)} background agents"
     beside = f", with its {agents}" if plan.agents else ""
-    what = f"session {plan.session} ({plan.messages} message{'' if plan.messages == 1 else 's'}{', its history is kept' if keep_history else ''}{beside})"
+    messages = f"{plan.messages} message{'' if plan.messages == 1 else 's'}"
+    what = f"session {plan.session} ({messages}{', its history is kept' if keep_history else ''}{beside})"
     if dry_run:
         face.answer(plan, text=lambda: face.out.line(f"would delete {what}"), quiet=plan.session)
         return Exit.DONE
