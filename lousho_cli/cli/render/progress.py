@@ -252,9 +252,9 @@ def _went_wrong(content: str, *, ran: bool) -> tuple[str, str]:
         kind, message = result["kind"], result["message"]
     except (ValueError, TypeError, KeyError):  # a result in somebody else's form
         return "failed", ""
-    if kind in _NOT_FAILED:
-        return "cut off" if ran and kind == "not-run" else _NOT_FAILED[kind], ""
-    return "failed", f", {one_line(message, MESSAGE_WIDTH)}" if isinstance(message, str) and message else ""
+    why = message if kind not in _NOT_FAILED else result.get("reason")
+    said = f", {one_line(why, MESSAGE_WIDTH)}" if isinstance(why, str) and why else ""
+    return "cut off" if ran and kind == "not-run" else _NOT_FAILED.get(kind, "failed"), said
 
 
 _SHOWN: dict[str, Any] = {
