@@ -87,13 +87,16 @@ class RangeError(ConfigurationError, ValueError):
 
 
 class NotFoundError(SDKError):
-    """A session, step or approval that is not there. ``kept`` lists what is."""
+    """A session, step or approval that is not there. ``kept`` lists what is; ``session_id`` is the session that was looked into, if any."""
 
     default_code = "LOUSHO_NOT_FOUND"
 
-    def __init__(self, detail: str, *, kept: Sequence[str] = (), code: str | None = None, hint: str = "") -> None:
+    def __init__(
+        self, detail: str, *, kept: Sequence[str] = (), code: str | None = None, hint: str = "", session_id: str | None = None
+    ) -> None:
         super().__init__(detail, code=code, hint=hint)
         self.kept = tuple(kept)
+        self.session_id = session_id
 
 
 class AmbiguousError(NotFoundError):

@@ -126,3 +126,14 @@ def test_what_is_not_there(here, text, words):
     with pytest.raises(ConfigurationError) as refused:
         resolve_target(text, here)
     assert words in str(refused.value) and refused.value.code == "LOUSHO_SPEC_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("oders.yaml", "orders.yml"), ("orders.json", "orders.yml"), ("tolls.py", "tools.py"), ("nope.yaml", None)]
+)
+def test_a_file_that_is_not_there_is_told_with_the_one_that_is(tmp_path, text, meant):
+    for name in ("orders.yml", "tools.py", "orders.txt"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(ConfigurationError) as refused:
+        resolve_target(text, tmp_path)
+    assert refused.value.detail.endswith(f"/{text} does not exist" + (f"; did you mean {meant}?" if meant else ""))

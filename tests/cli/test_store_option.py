@@ -30,6 +30,16 @@ def test_case_205_only_the_named_store_is_read(lousho: Any, store: Any, trip: An
     assert lousho("show", "here", "--store", "other").code == 3
 
 
+def test_the_folder_of_a_project_is_told_from_its_store(lousho: Any, store: Any, trip: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store("trip", trip())
+    said = "warning: . holds no sessions, and is no store yet; one is at .lousho\n"
+    assert lousho("list", "--store", ".").err.startswith(said)
+    assert lousho("show", "trip", "--store", ".", "--json").code == 3
+    assert "warning" not in lousho("list", "--store", ".lousho").err
+    monkeypatch.setenv("LOUSHO_STORE", ".")
+    assert lousho("list").err.startswith(said)
+
+
 def test_the_order_of_flag_environment_file_and_default(
     lousho: Any, store: Any, trip: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,8 @@ def talk(face: Face, ran: Any) -> None:
 
 def _why(done: Any) -> str:
     """What stopped a run, behind the words for it."""
+    if done.budget is not None and done.budget.limit == "max_duration_ms":
+        return f" of {done.budget.max / 1000:g} s"
     if done.budget is not None:
         used = "what it used is not known" if done.budget.value is None else f"it used {done.budget.value:g}"
         return f" {done.budget.limit} of {done.budget.max:g}: {used}"

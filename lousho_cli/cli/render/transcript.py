@@ -26,7 +26,7 @@ def transcript(out: Output, shown: Any, *, content: bool) -> None:
         out.line()
         state = json_line(shown.business_state)
         out.line("state", "bold")
-        out.line(f"  {state}" if content else f"  {len(state)} characters")
+        out.line(f"  {state if content else _length(state)}")
 
 
 def _messages(out: Output, messages: Any, *, content: bool) -> None:
@@ -74,7 +74,7 @@ def _message(out: Output, number: int, message: Any, *, content: bool) -> None:
     out.line(label.rstrip(), "bold")
     text = message.content if isinstance(message.content, str) else "\n".join(map(_part, message.content))
     if text:
-        _indented(out, text if content else f"{len(text)} characters")
+        _indented(out, text if content else _length(text))
     for call in message.tool_calls:
         _indented(out, f"-> {call.name}({call.arguments if content else '…'}) {call.id}")
 
@@ -89,3 +89,7 @@ def _part(part: Any) -> str:
 def _indented(out: Output, text: str) -> None:
     for line in text.split("\n"):
         out.line(f"  {line}")
+
+
+def _length(text: str) -> str:
+    return "1 character" if len(text) == 1 else f"{len(text)} characters"

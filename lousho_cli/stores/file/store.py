@@ -299,10 +299,7 @@ class FileStore(Viewed, Looking):
             raise storage_error(folder, error) from error
 
     async def follow(self, log_id: str) -> None:
-        try:
-            inbox.touch_follow(self.layout.folder(log_id))
-        except OSError as error:
-            raise storage_error(self.layout.folder(log_id), error) from error
+        inbox.touch_follow(self.layout.folder(log_id))
 
     async def followed(self, log_id: str) -> bool:
         return inbox.followed(self.layout.folder(log_id))
