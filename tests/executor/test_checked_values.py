@@ -129,6 +129,20 @@ async def test_a_whole_store_in_place_of_a_part_of_it_is_refused(bench: Any) -> 
     assert model.asked == []
 
 
+async def test_what_is_shared_without_end_stops_nobody(log_stores: Any, bench: Any, box: Any) -> None:
+    shared: Any = {"x": 1}
+    for _ in range(60):
+        shared = {"left": shared, "right": shared}
+    box.tool("look", does=lambda args, ctx: shared)
+    with pytest.raises(ConfigurationError, match="metadata"):
+        await bench.run(log_stores, bench.Model("never"), box.tools, metadata=shared)
+    said = Message("user", "go", metadata=shared)
+    result = await bench.run(log_stores, bench.Model(bench.Calls("look"), "seen"), box.tools, [said], business_state=shared)
+    assert result.text == "seen"
+    ended = [record for record in await records_of(log_stores) if isinstance(record, r.ToolFinished)]
+    assert [(one.altered, one.is_error, one.content.count("[again]")) for one in ended] == [(True, False, 60)]
+
+
 async def test_the_widest_options_are_taken(log_stores: Any, bench: Any, box: Any) -> None:
     box.tool("pay", needs_approval=True)
     options = dict.fromkeys(("approval_ttl_ms", "max_duration_ms", "abort_grace_ms"), LONGEST_MS)

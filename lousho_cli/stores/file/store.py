@@ -165,6 +165,7 @@ class FileStore(Viewed, Looking):
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> FileClaim:
         check_ttl(ttl_ms)
         self.layout.check()
+        keeper().begin()
         seen = self._reader.stamp(log_id)
         state, found = self._read_for_claim(log_id)
         mine = claims.take(self.layout, log_id, host, ttl_ms, found.epoch)

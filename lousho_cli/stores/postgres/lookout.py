@@ -14,11 +14,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from lousho_cli.errors import SDKError
+from lousho_cli.errors import SDKError, StorageError
 from lousho_cli.stores.postgres import posts
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.driver import Row
 from lousho_cli.stores.postgres.listener import Listener
+from lousho_cli.stores.threads import started
 
 if TYPE_CHECKING:
     import asyncio
@@ -178,8 +179,8 @@ class Lookout:
     def _begin(self) -> None:
         self._listener.begin()
         if self._thread is None and not self._stopped:
-            self._thread = threading.Thread(target=self._run, name="lousho-look", daemon=True)
-            self._thread.start()
+            with suppress(StorageError):  # until there can be one, whoever waits does so for all of the time it has
+                self._thread = started(self._run, "lousho-look")
         self._changed.notify()
 
     def _run(self) -> None:

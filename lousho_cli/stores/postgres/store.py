@@ -228,9 +228,17 @@ class PostgresStore(Viewed, Prunable):
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
         terms = Terms(check_session_id(log_id), host, ttl_ms, renew_ms, steady())
-        return await self.database.run(partial(self._take, claims.Taking(self._parts.presence, log_id, host, ttl_ms), terms))
+        taking = claims.Taking(self._parts.presence, log_id, host, ttl_ms)
+        try:
+            return await self.database.run(partial(self._take, taking, terms))
+        except StorageError:
+            if taking.asked:  # the server may have done it, and nobody heard
+                self._keeper.free_later(partial(taking.give_up, channel=self._parts.channel))
+            raise
 
     def _take(self, taking: claims.Taking, terms: Terms, hand: Hand) -> PostgresClaim:
+        self._keeper.begin()
+        self._keeper.free_here(hand)
         taken = taking(hand)
         mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced
