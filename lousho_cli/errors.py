@@ -19,7 +19,7 @@
     ├── McpServerError                  an MCP server can not be started      .server
     ├── CassetteError                   recorded model calls can not be used  .path
     │   └── CassetteMismatchError       a call is not the one recorded        .call .at
-    ├── StorageError                    the store cannot be read or written
+    ├── StorageError                    the store cannot be read or written   .retryable
     │   ├── DamagedLogError             a hole in the middle of a log
     │   ├── LogVersionError             written by a newer version
     │   └── NotAStoreError              the path is something else
@@ -87,13 +87,16 @@ class RangeError(ConfigurationError, ValueError):
 
 
 class NotFoundError(SDKError):
-    """A session, step or approval that is not there. ``kept`` lists what is."""
+    """A session, step or approval that is not there. ``kept`` lists what is; ``session_id`` is the session that was looked into, if any."""
 
     default_code = "LOUSHO_NOT_FOUND"
 
-    def __init__(self, detail: str, *, kept: Sequence[str] = (), code: str | None = None, hint: str = "") -> None:
+    def __init__(
+        self, detail: str, *, kept: Sequence[str] = (), code: str | None = None, hint: str = "", session_id: str | None = None
+    ) -> None:
         super().__init__(detail, code=code, hint=hint)
         self.kept = tuple(kept)
+        self.session_id = session_id
 
 
 class AmbiguousError(NotFoundError):
@@ -126,7 +129,7 @@ class SessionBusyError(SDKError):
         super().__init__(
             f"session {session_id} is driven by {owner}",
             code=code,
-            hint=hint or "Wait for it, send the input with --queue, or look in with: lousho follow " + session_id,
+            hint=hint or f'Wait, look in with: lousho follow {session_id}, or leave an input: lousho run -s {session_id} "…" --queue',
         )
         self.session_id = session_id
         self.owner = owner
@@ -292,9 +295,14 @@ class CassetteMismatchError(CassetteError):
 
 
 class StorageError(SDKError):
-    """The store can not be read or written: a full disk, no permission, a lost connection."""
+    """The store can not be read or written: a full disk, no permission, a lost connection.
+
+    Attributes:
+        retryable: whether the same may succeed a little later: a server is away, or only starting.
+    """
 
     default_code = "LOUSHO_STORAGE_FAILED"
+    retryable = False
 
 
 class DamagedLogError(StorageError):

@@ -43,8 +43,11 @@ def load_agent_file(path: Path, within: tuple[Path, ...] = ()) -> AgentFile:
             field by its path, ``field`` is the first. Codes: ``LOUSHO_SPEC_NOT_FOUND``,
             ``…_UNSUPPORTED_FORMAT``, ``…_INVALID``, ``…_UNKNOWN_FIELD``, ``…_UNSUPPORTED``.
     """
+    from lousho_cli.app.document_lines import telling_where
+
     path = path.absolute()
-    return agent_from(read_document(path), folder=path.parent, path=path, within=within)
+    with telling_where(path):
+        return agent_from(read_document(path), folder=path.parent, path=path, within=within)
 
 
 def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = None, within: tuple[Path, ...] = ()) -> AgentFile:
@@ -67,7 +70,8 @@ def agent_from(value: Any, *, folder: Path, path: Path, attribute: str | None = 
     provider = raw.get("provider")
     if hasattr(provider, "stream"):
         raw["provider"] = {"type": "scripted", "turns": [""]}  # stands in while the rest is checked
-    checked = _checked(raw, shown, given, folder)
+    source = path if attribute is None else None
+    checked = _checked(raw, shown, given, folder, source)
     return AgentFile(
         name=checked.name,
         prompt=checked.prompt,
@@ -126,7 +130,7 @@ def _name_of(item: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry], folder: Path) -> schema.AgentModel:
+def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry], folder: Path, source: Path | None) -> schema.AgentModel:
     from pydantic import ValidationError
 
     from lousho_cli.app.agent_issues import meaning_issues, shape_issues
@@ -146,7 +150,7 @@ def _checked(raw: dict[str, Any], shown: str, given: Mapping[int, ToolEntry], fo
     if wrong:
         wrong += _python_issues(rest.get("tools"), folder)
     if wrong or checked is None:
-        raise refused(shown, [msgspec.structs.replace(issue, path=_place(issue.path, given)) for issue in wrong])
+        raise refused(shown, [msgspec.structs.replace(issue, path=_place(issue.path, given)) for issue in wrong], source)
     return checked
 
 
@@ -215,11 +219,13 @@ def _python_issues(tools: Any, folder: Path) -> list[Wrong]:
     return found
 
 
-def refused(shown: str, wrong: Sequence[Wrong]) -> ConfigurationError:
-    """The error that names everything wrong with an agent file."""
+def refused(shown: str, wrong: Sequence[Wrong], path: Path | None) -> ConfigurationError:
+    """The error that names everything wrong with an agent file, each with its line where the file has lines to name."""
+    from lousho_cli.app.document_lines import with_lines
+
     kinds = {issue.kind for issue in wrong}
     code = {"unknown": UNKNOWN_FIELD, "unsupported": UNSUPPORTED}.get(next(iter(kinds)), INVALID) if len(kinds) == 1 else INVALID
-    told = "; ".join(f"{issue.path}: {issue.message}" for issue in wrong)
+    told = with_lines(path, [(issue.path, issue.message) for issue in wrong])
     return ConfigurationError(
         f"{shown} is not a valid agent file: {told}", field=wrong[0].path, code=code, hint="Its fields: lousho schema agent."
     )

@@ -47,7 +47,7 @@ def _issue(issue: dict[str, Any], root: type[BaseModel]) -> Wrong:
     path = ".".join(map(str, loc)) or "(root)"
     if issue["type"] == "extra_forbidden":
         return _unknown(path, loc, root)
-    return Wrong(path, _words(issue))
+    return Wrong(path, in_words(issue))
 
 
 def _unknown(path: str, loc: Sequence[Any], root: type[BaseModel]) -> Wrong:
@@ -62,6 +62,7 @@ _PLAIN = {
     "missing": "is required",
     "string_type": "must be text",
     "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
@@ -74,7 +75,8 @@ _PLAIN = {
 }
 
 
-def _words(issue: dict[str, Any]) -> str:
+def in_words(issue: Mapping[str, Any]) -> str:
+    """What pydantic found wrong with a value, as a person says it."""
     kind, context = issue["type"], issue.get("ctx", {})
     if kind in _PLAIN:
         return _PLAIN[kind]
@@ -86,7 +88,7 @@ def _words(issue: dict[str, Any]) -> str:
     return str(issue["msg"]).replace("Input should be", "must be").replace("Value should", "must").replace("String should", "must")
 
 
-def _is_text(issue: dict[str, Any]) -> bool:
+def _is_text(issue: Mapping[str, Any]) -> bool:
     return isinstance(issue["input"], str)
 
 

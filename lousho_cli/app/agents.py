@@ -20,6 +20,7 @@ from lousho_cli.app.documents import NOT_FOUND, SUFFIXES
 from lousho_cli.app.targets import resolve_target
 from lousho_cli.app.wiring import current_folder, locate_store
 from lousho_cli.domain.plain import text_of
+from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError
 
 AGENT_NOT_FOUND = "LOUSHO_AGENT_NOT_FOUND"
@@ -52,20 +53,31 @@ def stored_path(file: AgentFile, flag: str | None) -> str | None:
     return text_of(f"{path}:{file.attribute}" if file.attribute else path)
 
 
-def found_again(file: AgentFile, said: str | None, store: str | None) -> AgentChoice:
+def found_again(file: AgentFile, said: str | None, store: str | None, before: Session | None = None) -> AgentChoice:
     """What a later command has to be told to find a session and its agent: nothing of the agent where the store or a setting knows it.
 
     Args:
         said: the agent as it was named on the command line.
         store: what ``--store`` said.
+        before: the session that it goes on with, which keeps the agent it was begun with.
     """
     choice = AgentChoice(store=store)
-    if file.path is None or store_parent(store) is not None:
+    if before is not None and before.agent and said is not None:
+        stored: tuple[str, str | None] = (before.agent, before.path)
+    elif file.path is None or store_parent(store) is not None:
         return choice
+    else:
+        stored = (file.name, None)
     with suppress(ConfigurationError):
-        if find_agent("", file.name, None, choice).path == file.path:
+        if _is_same(find_agent("", *stored, choice), file):
             return choice
-    return AgentChoice(agent=said or os.path.relpath(file.path, current_folder()), store=store)
+    return AgentChoice(agent=said or os.path.relpath(str(file.path), current_folder()), store=store)
+
+
+def _is_same(one: AgentFile, other: AgentFile) -> bool:
+    if one.path is None or other.path is None:
+        return one.path is other.path and one.name == other.name
+    return one.path.resolve() == other.path.resolve() and one.attribute == other.attribute
 
 
 def find_agent(session_id: str, name: str, path: str | None, choice: AgentChoice) -> AgentFile:

@@ -100,13 +100,16 @@ def _valid(table: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _refused(error: ValidationError, where: str) -> ConfigurationError:
     """Names every wrong setting at once."""
-    told, hints, fields = [], [], []
-    for issue in error.errors(include_url=False, include_context=False):
+    from lousho_cli.app.agent_issues import in_words
+
+    told, hints, fields, unknown = [], [], [], False
+    for issue in error.errors(include_url=False):
         field = ".".join(map(str, issue["loc"]))
         fields.append(field)
         if issue["type"] != "extra_forbidden":
-            told.append(f"{field}: {issue['msg'][:1].lower()}{issue['msg'][1:]}".replace("input should be", "must be"))
+            told.append(f"{field}: {in_words(issue)}")
             continue
+        unknown = True
         near = nearest(field, Settings.model_fields)
         told.append(f"there is no setting {field}")
         if near:
@@ -114,7 +117,7 @@ def _refused(error: ValidationError, where: str) -> ConfigurationError:
     if hints:
         hint = f"Did you mean {', '.join(hints)}?" if len(hints) > 1 else f"Did you mean {hints[0].partition(' for ')[0]}?"
     else:
-        hint = f"Known are {', '.join(Settings.model_fields)}."
+        hint = f"Known are {', '.join(Settings.model_fields)}." if unknown else "Give it such a value, or take it out."
     return ConfigurationError(f"{where}: {'; '.join(told)}", field=fields[0], hint=hint)
 
 

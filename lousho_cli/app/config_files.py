@@ -47,7 +47,9 @@ def store_setting(start: Path) -> tuple[str, str, Path] | None:
         if "store" in table:
             url = table["store"]
             if not isinstance(url, str) or not url:
-                raise ConfigurationError(f"{file}: store must be a path or a store URL in quotes", field="store")
+                raise ConfigurationError(
+                    f"{file}: store must be text", field="store", hint='Write a path or a store URL in quotes: store = "sqlite:agents.db"'
+                )
             return against(url, base_of(file)), kind, file
     return None
 

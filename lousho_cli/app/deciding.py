@@ -14,6 +14,7 @@ import msgspec
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.answering_code import answer_code, refused_answer
 from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable, store_flag, suffix_of
+from lousho_cli.app.hostile_text import json_line
 from lousho_cli.app.keeping_secrets import keep_secret
 from lousho_cli.app.leaving import decided_by, leave
 from lousho_cli.app.loading import Loaded, load
@@ -30,7 +31,6 @@ from lousho_cli.core.answering import answer_records, expired, refusal
 from lousho_cli.core.fold import fold
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import ApprovalDecision
-from lousho_cli.domain.plain import json_text
 from lousho_cli.errors import ConfigurationError, NotFoundError, OwnershipLostError, SDKError, SessionBusyError
 from lousho_cli.executor.approvals import check_decision, decision_from, record_decision
 from lousho_cli.executor.clock import SYSTEM_CLOCK
@@ -166,7 +166,7 @@ def _said(order: DecisionOrder, found: Waiting) -> str:
         return f"{verb}: {wait.question}"
     changed = "; with other arguments than the model's" if order.edited else ""
     tool = "/".join((*wait.path, wait.tool))
-    return f"{verb} in {found.session_id}: {tool} {json_text(order.edited[0] if order.edited else wait.args)[0]}{changed}"
+    return f"{verb} in {found.session_id}: {tool} {json_line(order.edited[0] if order.edited else wait.args)}{changed}"
 
 
 def _preparing(loaded: Loaded, order: DecisionOrder, driven: bool) -> AbstractAsyncContextManager[Prepared | None]:

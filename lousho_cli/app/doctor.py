@@ -87,6 +87,7 @@ def _has_price(model: str) -> bool:
 def _config() -> Check:
     try:
         files = [str(file) for _, file, _ in layers(current_folder())]
+        load_settings()  # a file that can be read may still say what cannot be meant
     except SDKError as error:
         return Check("config", "fail", str(error))
     return Check("config", "ok", ", ".join(files) or "no file")

@@ -7,11 +7,13 @@ YAML, not a truth, a number in base eight and a day. A key that stands twice is 
 from __future__ import annotations
 
 import json
+import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,6 +57,28 @@ def read_document(path: Path, field: str = "") -> Any:
         raise ConfigurationError(f"{path.name} is nested too deeply", field=field, code=INVALID, hint=hint) from None
 
 
+def meant_beside(path: Path, endings: tuple[str, ...]) -> str:
+    """What was probably meant by a file that is not there, to be put behind that: the file beside it with the nearest name, "" for none."""
+    try:
+        there = {name.rpartition(".")[0]: name for name in sorted(os.listdir(path.parent), reverse=True) if name.lower().endswith(endings)}
+    except OSError:
+        return ""
+    near = nearest(path.stem, there)
+    return f"; did you mean {there[near]}?" if near else ""
+
+
+def node_of(path: Path) -> Any:
+    """What a file holds as YAML nodes, which know their lines; None where it can not be read so."""
+    import yaml
+
+    if path.suffix.lower() not in SUFFIXES:
+        return None
+    try:
+        return yaml.compose(_text(path, ""), _loader_class())
+    except (ConfigurationError, yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
 class _Unreadable(Exception):
     pass
 
@@ -62,7 +86,7 @@ class _Unreadable(Exception):
 def _text(path: Path, field: str) -> str:
     try:
         if not path.is_file():
-            what = "is no file" if path.exists() else "does not exist"
+            what = "is no file" if path.exists() else f"does not exist{meant_beside(path, SUFFIXES)}"
             raise ConfigurationError(f"{path} {what}", field=field, code=NOT_FOUND, hint=_CHECK_PATH)
         if path.stat().st_size > _MOST_BYTES:
             raise ConfigurationError(f"{path.name} is larger than 50 MB", field=field, code=INVALID, hint=_IS_IT_RIGHT)

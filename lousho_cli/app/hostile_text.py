@@ -8,6 +8,7 @@ and tab stay.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _HOSTILE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1
@@ -16,6 +17,9 @@ _HOSTILE = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e007f"  # annotations and tags nobody sees
     "\ud800-\udfff]"  # half characters, which no output can encode
 )
+
+UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0]")
+"""Characters that take no room or show as nothing, which hide what is there. The joiner of emoji is not among them."""
 
 
 def visible(text: str) -> str:
@@ -34,6 +38,26 @@ def one_line(text: str, limit: int | None = None) -> str:
     if text.isprintable():
         return text
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def json_line(value: Any) -> str:
+    """A value as one line of JSON for a person to read and decide on.
+
+    Letters of every script stay; what a terminal obeys or nobody sees is written as JSON's own escape.
+    """
+    from lousho_cli.domain.plain import json_text
+
+    text = json_text(value)[0]
+    return text if text.isascii() and "\x7f" not in text else UNSEEN.sub(json_escape, _HOSTILE.sub(json_escape, text))
+
+
+def json_escape(match: re.Match[str]) -> str:
+    """The character found, as JSON writes it where it may use ASCII alone."""
+    code = ord(match[0])
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def _escape(match: re.Match[str]) -> str:

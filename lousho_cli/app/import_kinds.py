@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.app.suggestions import nearest
 from lousho_cli.core.adopting import Gathered, gather
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError, StorageError
@@ -59,7 +60,8 @@ def kind_of(path: Path, forced: str | None = None, *, branches: bool = False) ->
         StorageError: it can not be looked at.
     """
     if forced is not None and forced not in KINDS:
-        hint = f"Known are: {', '.join(KINDS)}."
+        near = nearest(forced, KINDS)
+        hint = f"{f'Did you mean {near}? ' if near else ''}Known are: {', '.join(KINDS)}."
         raise ConfigurationError(f"there is no kind {forced}", field="--from", code="LOUSHO_USAGE", hint=hint)
     name = forced or (ORIGINAL if originals.is_original(path) else _told_by(path))
     if name is None:
@@ -72,11 +74,36 @@ def kind_of(path: Path, forced: str | None = None, *, branches: bool = False) ->
     return ImportKind(name, lambda path: _read(path, name, branches))
 
 
-def files_in(folder: Path) -> Iterator[Path]:
-    """The files in a folder, at any depth, that may hold a session, in order. A link to a folder is not followed."""
+def files_in(folder: Path, without: Path | None = None) -> Iterator[Path]:
+    """The files in a folder, at any depth, that may hold a session, in order. A link to a folder is not followed.
+
+    Args:
+        without: a folder in it that is not looked into, such as the store that is imported to.
+    """
     for root, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (Path(root) / name for name in sorted(names) if name.endswith(_ENDINGS) and (Path(root) / name).is_file())
+        here = Path(root)
+        if _OURS in names and _is_own_log(here / _OURS):
+            names, folders[:] = [_OURS], []  # what lies beside the log of a session is made of it
+        folders[:] = sorted(name for name in folders if without is None or name != without.name or not _same(here / name, without))
+        yield from (here / name for name in sorted(names) if name.endswith(_ENDINGS) and (here / name).is_file())
+
+
+_OURS = "log.jsonl"
+
+
+def _is_own_log(path: Path) -> bool:
+    try:
+        first = files.first_lines(path)
+    except StorageError:
+        return False  # who reads it says what is wrong
+    return bool(first) and own_log.recognises(first[0])
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _told_by(path: Path) -> str | None:

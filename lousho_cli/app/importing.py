@@ -48,7 +48,10 @@ async def import_paths(
     for path in paths:
         _require_there(path)
     failed: list[NotImported] = []
-    found = [one for path in paths for one in _found(path, forced, failed, branches)]
+    from lousho_cli.stores.file.store import FileStore
+
+    own = store.layout.root if isinstance(store, FileStore) else None
+    found = [one for path in paths for one in _found(path, forced, failed, branches, own)]
     if strict:
         _require_whole(await _import_all(store, found, failed, dry_run=True))
     return await _import_all(store, found, failed, dry_run=dry_run)
@@ -66,7 +69,7 @@ def _require_there(path: Path) -> None:
         raise ConfigurationError(f"{path} is no file and no folder", field="PATH", code="LOUSHO_IMPORT_UNKNOWN", hint=hint)
 
 
-def _found(path: Path, forced: str | None, failed: list[NotImported], branches: bool) -> list[tuple[Path, ImportKind]]:
+def _found(path: Path, forced: str | None, failed: list[NotImported], branches: bool, own: Path | None) -> list[tuple[Path, ImportKind]]:
     """What a path is; of a folder that is no kind by itself, each file in it that is one. What can not be looked at goes to ``failed``."""
     try:
         if forced in (None, ORIGINAL) or not path.is_dir():
@@ -75,17 +78,21 @@ def _found(path: Path, forced: str | None, failed: list[NotImported], branches: 
         if not path.is_dir():
             raise
     found = []
-    for file in files_in(path):
+    for file in files_in(path, own):
         try:
             found.append((file, kind_of(file, forced, branches=branches)))
         except ConfigurationError:
             if forced is not None:
                 raise
         except StorageError as error:
-            failed.append(NotImported(str(file), error.detail))
+            failed.append(_not_read(file, error))
     if not found and not failed:
         return [(path, kind_of(path))]  # which says that it is none
     return found
+
+
+def _not_read(path: Path, error: StorageError) -> NotImported:
+    return NotImported(str(path), error.detail.removeprefix(f"{path.name}: "))
 
 
 async def _import_all(
@@ -101,7 +108,7 @@ async def _import_all(
         except StorageError as error:
             if len(found) == 1:
                 raise
-            failed.append(NotImported(str(path), error.detail))
+            failed.append(_not_read(path, error))
             continue
         await _import_read(store, path, read, names, done, failed, left, dry_run=dry_run)
     return Import(dry_run, tuple(done), tuple(failed), tuple(left))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from lousho_cli.errors import ConfigurationError, StorageError
@@ -73,24 +74,27 @@ def init_project(folder: Path) -> list[Path]:
 
     Raises:
         ConfigurationError: one of the files is there already, or the folder is a file; nothing is written then.
-        StorageError: one can not be written.
+        StorageError: one can not be written; nor does any other stay, so that it can be tried again.
     """
     there = [name for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
     if there:
         raise ConfigurationError(
-            f"{folder} already has {' and '.join(there)}", field="dir", hint="Choose another folder, or move them away first."
+            f"{folder} already has {', '.join(there)}", field="dir", hint="Choose another folder, or move them away first."
         )
     if folder.exists() and not folder.is_dir():
         raise ConfigurationError(f"{folder} is no folder", field="dir", hint="Choose another name.")
-    written = []
+    written: list[Path] = []
     try:
         for name, text in FILES.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
+                written.append(path)
                 file.write(text)
-            written.append(path)
     except OSError as error:
+        for path in written:
+            with suppress(OSError):
+                path.unlink()
         hint = "Choose another folder, or check its permissions and the free space."
         raise StorageError(f"{error.filename or folder} can not be written: {error.strerror}", code=NOT_WRITTEN, hint=hint) from error
     return written

@@ -85,6 +85,7 @@ def _nothing(name: str, waiting: list[Waiting], *, heads: list[str], decided: bo
         kept=[one.wait.id for one in waiting],
         code=APPROVAL_NOT_FOUND,
         hint=f"What waits: {_listed(waiting)}." if waiting else "Nothing waits here; see: lousho list",
+        session_id=name if name in heads else None,
     )
 
 

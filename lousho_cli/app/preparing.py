@@ -17,6 +17,7 @@ from lousho_cli.app.agent_spec import AgentFile, Durability, ProviderSpec, SubAg
 from lousho_cli.app.agent_tools import build_tools
 from lousho_cli.app.cassettes import open_tape, taped, what_it_does
 from lousho_cli.app.config import load_settings
+from lousho_cli.app.document_lines import telling_where
 from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.providers import build_provider
 from lousho_cli.core.decide import AgentFacts
@@ -102,7 +103,7 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None, of
     unfinished = session is not None and session.exists and not session.ended
     recorded = session.run.max_steps if session is not None and unfinished else None
     tape = open_tape(flags.cassette, session)
-    provider = taped(build_provider(file, model), tape)
+    provider, tools = _parts(file, model, tape, offered)
     prices = prices_of(file, provider)
     refuse_unwatched(file, provider, prices)
     limits, durability = file.policy.limits, file.durability
@@ -110,7 +111,7 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None, of
         file=file,
         agent=Agent(name=file.name, prompt=file.prompt),
         provider=provider,
-        tools=tuple(build_tools(file, offered.tools)),
+        tools=tools,
         settings={
             "max_steps": flags.max_steps or recorded or settings.max_steps or limits.max_steps,
             "tool_concurrency": file.policy.tool_concurrency,
@@ -140,6 +141,12 @@ def prepare(file: AgentFile, flags: RunFlags, session: Session | None = None, of
     )
 
 
+def _parts(file: AgentFile, model: str | None, tape: Tape | None, offered: Offered) -> tuple[Provider, tuple[Tool, ...]]:
+    """The provider and the tools of a file. What is wrong with them is told with its line, as what is wrong with the file itself."""
+    with telling_where(file.path if file.attribute is None else None):
+        return taped(build_provider(file, model), tape), tuple(build_tools(file, offered.tools))
+
+
 def _retries(durability: Durability) -> RetryPolicy | None:
     """Whoever has a crash leave what was written of an answer has a lost connection do so, too."""
     policy = durability.retry
@@ -160,7 +167,7 @@ def _subagent(entry: SubAgentEntry, gated: bool, tape: Tape | None, offered: Off
     ``gated``: the policy of its lead wants a person to approve each of its calls.
     """
     file = entry.file
-    provider = taped(build_provider(file), tape)
+    provider, tools = _parts(file, None, tape, offered)
     prices = prices_of(file, provider)
     refuse_unwatched(file, provider, prices)
     limits, policy = file.policy.limits, file.policy
@@ -168,7 +175,7 @@ def _subagent(entry: SubAgentEntry, gated: bool, tape: Tape | None, offered: Off
         Agent(name=file.name, prompt=file.prompt),
         description=entry.description or f"Hands work to the agent {file.name}: {file.prompt.strip().partition(chr(10))[0]:.200}",
         provider=provider,
-        tools=build_tools(file, offered.tools),
+        tools=tools,
         max_steps=limits.max_steps,
         max_tokens=limits.max_tokens,
         max_input_tokens=limits.max_input_tokens,

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lousho_cli.app.documents import INVALID, NOT_FOUND
+from lousho_cli.app.documents import INVALID, NOT_FOUND, meant_beside
 from lousho_cli.app.suggestions import nearest
 from lousho_cli.errors import ConfigurationError
 
@@ -60,7 +60,8 @@ def load_module(path: Path, field: str) -> ModuleType:
     path = path.absolute()
     if not path.is_file():
         hint = "Check the path; what stands in an agent file starts from the folder of that file."
-        raise ConfigurationError(f"{field}: {path} does not exist", field=field, code=NOT_FOUND, hint=hint)
+        told = f"{field}: {path} does not exist{meant_beside(path, ('.py',))}"
+        raise ConfigurationError(told, field=field, code=NOT_FOUND, hint=hint)
     name = f"lousho_agent_{path.stem}_{sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]

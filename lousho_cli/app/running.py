@@ -88,7 +88,7 @@ async def _run(
 ) -> Ran:
     store = open_store(order.store, create=True)
     assert store is not None, "a store that may be created is always there"
-    job = Job(store, session_id or "", prepared, order.flags, listener, tell, found_again(prepared.file, order.target, order.store))
+    job = Job(store, session_id or "", prepared, order.flags, listener, tell, found_again(prepared.file, order.target, order.store, before))
     if session_id is None:
         return await _run_new(job, order, text)
     if before is not None:

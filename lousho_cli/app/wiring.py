@@ -48,6 +48,14 @@ class StorePlace(msgspec.Struct, frozen=True):
         return Path(self.url).expanduser().absolute() if kind_of(self.url) == "path" else None
 
     @property
+    def inside(self) -> Path | None:
+        """The store that lies in a named folder which is none itself, as where that of a project was meant; None where all is well."""
+        folder = self.folder
+        if folder is None or os.path.exists(folder / "sessions") or not os.path.isdir(folder / STORE_FOLDER / "sessions"):
+            return None
+        return Path(self.url) / STORE_FOLDER
+
+    @property
     def file(self) -> Path | None:
         """The store's one file; None for a store that is none."""
         return _file_of(self.url) if kind_of(self.url) == "sqlite" else None

@@ -49,7 +49,7 @@ async def work(order: WorkOrder, view: View) -> tuple[Caught, bool]:
         the signal, and whether there was work and none of it could be gone on with.
 
     Raises:
-        StorageError, NotAStoreError: the store can not be read to begin with.
+        StorageError, NotAStoreError: the store can not be read to begin with; one that is away was waited for.
     """
     require_places(order.choice, current_folder())
     store = open_store(order.choice.store, create=True)
@@ -70,7 +70,7 @@ class Worker:
     def __init__(self, store: LogStore, order: WorkOrder, view: View) -> None:
         self._store, self._order, self._view = store, order, view
         self._agents = OwnAgents(store, order, self._turn_ended)
-        self._asking = Asking(store, SYSTEM_CLOCK, lambda text: view.warn(text, again=True))
+        self._asking = Asking(store, SYSTEM_CLOCK, lambda text: view.warn(text, again=True), order.wait_s)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._driven: dict[str, AgentFile] = {}
         self._begun: set[str] = set()
@@ -121,6 +121,9 @@ class Worker:
             room = self._order.concurrency - len(self._running)
             if room and (found := await self._begun_of(room, self._seen)):
                 self._seen.update(found)
+                continue
+            if not self._asking.answered:
+                await self._asking.more()
                 continue
             if not self._running:
                 break
@@ -175,8 +178,9 @@ class Worker:
         try:
             async with self._agents.agent_of(head) as agent:
                 self._driven[head.id] = agent.file
-                if await self._agents.drive(head, agent, lambda: self._take(head.id)):
-                    await self._given_back(head)
+                driven = await self._agents.drive(head, agent, lambda: self._take(head.id))
+                if driven is not None:
+                    await self._given_back(head, driven.head)
                 else:
                     await self._not_taken(head)
         except AbortedError:
@@ -197,8 +201,8 @@ class Worker:
             self._stand()
             self._tell("taken", session_id, agent=agent)
 
-    async def _given_back(self, head: Head) -> None:
-        now, at = await self._store.head(head.id), SYSTEM_CLOCK.now()
+    async def _given_back(self, head: Head, left: Head | None) -> None:
+        now, at = left or await self._store.head(head.id), SYSTEM_CLOCK.now()
         self._tell("given-back", head.id, pending=now is not None and has_work(now, at))
         if now is not None and now.seq == head.seq and await any_to_look_after(self._store, now, at):
             self._leave(head.id, head.agent, RunFailure(message="a background agent of it can not be gone on with here"))

@@ -69,6 +69,11 @@ class Diagnostics:
         if not self._quiet:
             self._write(visible(text) + "\n")
 
+    def over_echo(self) -> None:
+        """Has what comes next be written over the ``^C`` that a terminal shows for a key; else a command to copy begins with it."""
+        if self.terminal and not self._quiet:
+            self._write("\r")
+
     def detail(self, text: str) -> None:
         """Something only ``-v`` shows."""
         if self.verbose:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TextIO, cast
 
@@ -63,10 +64,15 @@ class Face:
         return open_to_look(self.store)
 
     def _say_which_store(self) -> None:
-        if self.verbose:
-            from lousho_cli.app.wiring import locate_store
+        if not self.verbose and self.store is None and not os.environ.get("LOUSHO_STORE"):
+            return
+        from lousho_cli.app.wiring import locate_store
 
-            place = locate_store(self.store)
+        place = locate_store(self.store)
+        inside = place.inside
+        if inside is not None:
+            self.err.warning(f"{place.url} holds no sessions, and is no store yet; one is at {inside}")
+        if self.verbose:
             self.err.detail(f"store: {place.url} ({place.source}{', ' + place.where if place.where else ''})")
 
     def ask(self, question: str, *, options: Sequence[str] = (), hidden: bool = False) -> str:
@@ -75,7 +81,8 @@ class Face:
 
         offered = f" [{', '.join(options)}]" if options else ""
         asked = one_line(question + offered)
-        return _hidden(asked) if hidden else str(typer.prompt(asked, err=True))
+        with self._at_the_prompt():
+            return _hidden(asked) if hidden else str(typer.prompt(asked, err=True))
 
     def confirm(self, question: str, *, flag: str, no_input: bool = False) -> bool:
         """Asks on stderr; only where somebody is there to answer.
@@ -95,7 +102,29 @@ class Face:
             )
         import typer
 
-        return bool(typer.confirm(one_line(question), err=True))
+        with self._at_the_prompt():
+            return bool(typer.confirm(one_line(question), err=True))
+
+    @contextmanager
+    def _at_the_prompt(self) -> Iterator[None]:
+        """A Ctrl-C ends the question. An event loop would only take note of it, and what is typed next would be the answer."""
+        import signal
+        import threading
+
+        import typer
+
+        before = signal.getsignal(signal.SIGINT)
+        ours = threading.current_thread() is threading.main_thread() and before not in (signal.SIG_IGN, None)
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield
+        except (KeyboardInterrupt, typer.Abort):
+            self.err.note("")  # what is said next does not stand behind the question
+            raise
+        finally:
+            if ours:
+                signal.signal(signal.SIGINT, before)
 
     def answer(self, data: Any, *, text: Callable[[], object] | None = None, quiet: str | Sequence[str] | None = None) -> None:
         """Shows what a command gives back, once.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from lousho_cli.app.hostile_text import one_line, visible
+from lousho_cli.app.hostile_text import json_escape, one_line, visible
 from lousho_cli.cli.colour import styled
 from lousho_cli.cli.table import GAP, cell, fitted, width_of
 
@@ -33,7 +33,7 @@ def json_text(value: Any, *, indent: int = 0) -> str:
     except UnicodeEncodeError:  # half a character, from an argument that was no UTF-8
         raw = msgspec.json.encode(_whole(msgspec.to_builtins(value)))
     text = (msgspec.json.format(raw, indent=indent) if indent else raw).decode()
-    return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(_escape, text)
+    return text if text.isascii() and "\x7f" not in text else _NOT_PLAIN.sub(json_escape, text)
 
 
 def _whole(value: Any) -> Any:
@@ -42,14 +42,6 @@ def _whole(value: Any) -> Any:
     if isinstance(value, dict):
         return {_whole(key): _whole(item) for key, item in value.items()}
     return [_whole(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code <= 0xFFFF:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 class Output:

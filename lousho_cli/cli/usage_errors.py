@@ -9,6 +9,28 @@ from typing import Any
 NEAR = 0.75
 """How alike a name has to be to be offered: a wrong offer helps less than none."""
 
+_CALLED_ELSEWHERE = {
+    "list": ("ls", "ps", "sessions", "status"),
+    "run": ("start", "exec", "chat", "send"),
+    "resume": ("continue", "retry", "recover"),
+    "follow": ("log", "logs", "tail", "watch", "attach"),
+    "show": ("cat", "get", "view", "inspect", "describe"),
+    "approve": ("accept", "allow", "confirm"),
+    "reject": ("deny", "decline", "refuse"),
+    "abort": ("stop", "cancel", "kill"),
+    "delete": ("rm", "remove"),
+    "diff": ("compare",),
+    "fork": ("branch", "rewind"),
+    "history": ("checkpoints", "steps"),
+    "tui": ("ui", "browse"),
+    "eval": ("test",),
+    "fsck": ("check", "verify", "repair"),
+    "init": ("new", "create"),
+    "--help": ("help",),
+    "--version": ("version",),
+}
+"""What is typed by who comes from another tool, by what it is here."""
+
 
 def sentence(error: Any) -> str:
     """One sentence for an error that Typer found while it read the words of a command line."""
@@ -44,7 +66,8 @@ def _other(error: Any) -> str:
     message = str(error.format_message())
     command = re.match(r"No such command '(.*?)'\.(?: |$)", message, re.DOTALL)
     if command:
-        return f"there is no command {command[1]}{_meant(command[1], error.ctx.command.commands if error.ctx is not None else ())}"
+        meant = next((f"; did you mean {ours}?" for ours, theirs in _CALLED_ELSEWHERE.items() if command[1] in theirs), None)
+        return f"there is no command {command[1]}{meant or _meant(command[1], error.ctx.command.commands if error.ctx is not None else ())}"
     extra = re.match(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", message, re.DOTALL)
     if extra:
         return f"this is one word too many: {extra[1]}" if " " not in extra[1] else f"these are too many words: {extra[1]}"

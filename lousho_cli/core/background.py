@@ -109,6 +109,15 @@ def agent_session_id(lead: str, name: str, agent_id: str) -> str:
     return f"{lead[:_READABLE]}.{re.sub(r'[^A-Za-z0-9_-]+', '-', name)[:_READABLE]}.{digest}"
 
 
+def agent_in(session_id: str) -> str:
+    """The name of the background agent that has this session, as its id has it; "" where the id is none that ``agent_session_id`` makes."""
+    found = _AGENT_SESSION.fullmatch(session_id)
+    return found[1] if found else ""
+
+
+_AGENT_SESSION = re.compile(r".+\.([A-Za-z0-9_-]+)\.[0-9a-f]{16}")
+
+
 def harness_of_agent(lead: str, name: str) -> str:
     """The harness that is stored with an agent: no sweep takes one for a thread that stands for itself."""
     return f"{lead}:{name}"

@@ -20,6 +20,9 @@ from lousho_cli.tools.worker import workers
 MAX_ISSUES = 20
 """More than these help no model."""
 
+TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
+"""What ``type`` may say in a JSON Schema."""
+
 
 class ArgumentSchema:
     """A hand-written JSON Schema of arguments, ready to check them.
@@ -40,7 +43,8 @@ class ArgumentSchema:
         try:
             validator.check_schema(self.schema)
         except SchemaError as error:
-            raise ConfigurationError(f"this is no JSON Schema: {error.message}", field=".".join(map(str, error.absolute_path))) from error
+            field, hint = ".".join(map(str, error.absolute_path)), f"The types are: {', '.join(TYPES)}."
+            raise ConfigurationError(f"this is no JSON Schema: {error.message}", field=field, hint=hint) from error
         self._validator: Any = validator(self.schema)
 
     def validate(self, args: Any) -> tuple[Any, tuple[Issue, ...]]:

@@ -6,23 +6,19 @@ Everything a stranger wrote goes through here on its way to the screen.
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from lousho_cli.app.hostile_text import one_line, visible
-
-_UNSEEN = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0]")
-"""Characters that take no room or show as nothing, which hide what is there. The joiner of emoji is not among them."""
+from lousho_cli.app.hostile_text import UNSEEN, one_line, visible
 
 
 def harmless(text: str) -> str:
     """``text`` with control characters and those nobody sees written as escapes; newlines stay, tabs are four blanks."""
     if text.isascii() and text.isprintable():
         return text
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text)).replace("\t", "    ")
+    return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text)).replace("\t", "    ")
 
 
 def content(text: str, style: str = "") -> Content:
@@ -32,7 +28,7 @@ def content(text: str, style: str = "") -> Content:
 
 def line(text: str, limit: int = 1000) -> str:
     """``text`` as one harmless line of at most about ``limit`` characters."""
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(text, limit))
+    return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(text, limit))
 
 
 def cell(text: str, width: int, *, right: bool = False) -> str:
@@ -54,9 +50,7 @@ def cell(text: str, width: int, *, right: bool = False) -> str:
 def json_text(value: Any) -> str:
     """A JSON value as text to be edited, in which nothing hides: whatever nobody sees is written as JSON's own escape."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    return "".join(
-        letter if letter == "\n" or (letter.isprintable() and not _UNSEEN.match(letter)) else _escaped(letter) for letter in text
-    )
+    return "".join(letter if letter == "\n" or (letter.isprintable() and not UNSEEN.match(letter)) else _escaped(letter) for letter in text)
 
 
 def _escaped(letter: str) -> str:

@@ -99,4 +99,5 @@ def picture(flag: str | None, session: str | None, file: Path, size: tuple[int, 
     try:
         file.write_text(svg, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"{file}: {(error.strerror or str(error)).lower()}") from error
+        hint = "Check the folder, its permissions and the free space."
+        raise StorageError(f"{file}: {(error.strerror or str(error)).lower()}", hint=hint) from error

@@ -28,6 +28,17 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_FOCUS = """<script>
+  new MutationObserver((_, watch) => {
+    const keys = document.querySelector(".xterm-helper-textarea");
+    if (keys === null) return;
+    keys.focus();
+    if (document.body.classList.contains("-first-byte")) watch.disconnect();
+  }).observe(document.body, { attributes: true, childList: true, subtree: true });
+</script>
+"""
+"""Gives the program the keys once it is drawn: the page leaves them to nobody until a mouse has clicked into it."""
+
 
 def serve(words: Sequence[str], port: int, told: Callable[[str], None]) -> int:
     """Serves until stopped by a signal; gives the exit code.
@@ -67,7 +78,10 @@ async def guarded(words: Sequence[str], base: str, token: str) -> web.Applicatio
         given = request.path.split("/")[1]
         if not hmac.compare_digest(given.encode(errors="replace"), token.encode()):
             raise web.HTTPForbidden(text="This needs the whole address that lousho tui --web printed.\n")
-        return await handler(request)
+        answer = await handler(request)
+        if isinstance(answer, web.Response) and answer.content_type == "text/html" and answer.text is not None:
+            answer.text = answer.text.replace("</body>", f"{_FOCUS}</body>")
+        return answer
 
     async def headers(_: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(_HEADERS)

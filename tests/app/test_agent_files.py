@@ -10,6 +10,7 @@ from lousho_cli.app.agent_files import load_agent_file
 from lousho_cli.app.agent_schema import agent_file_json_schema
 from lousho_cli.app.agent_spec import Durability, Limits, Policy, ProviderSpec, ToolEntry
 from lousho_cli.app.documents import read_document
+from lousho_cli.app.preparing import RunFlags, prepare
 from lousho_cli.core.retry import RetryPolicy
 from lousho_cli.errors import ConfigurationError
 
@@ -253,3 +254,32 @@ def test_what_is_wrong_with_a_sub_agent_is_named_by_its_place(tmp_path, inner, s
     error = refusal(tmp_path, LEAST + "subagents: { scout: scout.yaml }")
     assert error.field.startswith("subagents.scout")
     assert said in str(error)
+
+
+def test_what_is_wrong_is_named_with_its_line(tmp_path):
+    text = (
+        "name: x\npromt: y\nprovider:\n  type: scripted\n  turns:\n    - hi\n    - { text: a,\n        tool_calls: [{ nme: b }] }\n"
+        "tools:\n  - current-date\n  - name: t\n    description: d\n    command: ls\n"
+    )
+    told = refusal(tmp_path, text).detail
+    assert "agent.yaml is not a valid agent file: line 2, promt: did you mean prompt?" in told
+    assert "line 8, provider.turns.1.tool_calls.0.nme: is not known" in told
+    assert "line 13, tools.1.command: must be a list" in told
+    as_json = json.dumps({"name": "x", "prompt": "y", "provider": {"type": "openai", "model": 1}}, indent=2)
+    assert "line 6, provider.model: must be text" in refusal(tmp_path, as_json, "agent.json").detail
+    assert refusal(tmp_path, "name: x\nprompt: y\n").detail == "agent.yaml is not a valid agent file: provider: is required"
+
+
+def test_what_only_shows_when_the_agent_is_made_ready_is_named_with_file_and_line(tmp_path):
+    def refused(text):
+        with pytest.raises(ConfigurationError) as caught:
+            prepare(load(tmp_path, text), RunFlags())
+        return caught.value.detail
+
+    broken = "tools:\n  - name: t\n    description: d\n    command: [ls]\n    input:\n      properties: { a: { type: strng } }\n"
+    assert refused(SCRIPTED + broken).startswith("agent.yaml, line 9: tools.0.input.properties.a.type: this is no JSON Schema")
+    assert refused(SCRIPTED + "tools:\n  - python: gone.py:tool\n").startswith("agent.yaml, line 5: tools.0.python: ")
+    assert refused(LEAST.replace("model: m", "model: m, base_url: here")).startswith("agent.yaml, line 3: provider.base_url is not an http")
+    assert refused(SCRIPTED + "subagents:\n\n  scout: gone.yaml\n").startswith("agent.yaml, line 6: subagents.scout: ")
+    (tmp_path / "scout.yaml").write_text(SCRIPTED + "tools: [{ python: gone.py:tool }]\n")
+    assert refused(SCRIPTED + "subagents: { scout: scout.yaml }\n").startswith("scout.yaml, line 4: tools.0.python: ")

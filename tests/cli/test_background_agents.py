@@ -55,7 +55,7 @@ def test_deleting_a_session_deletes_its_agents(lead: Any) -> None:
     sessions = lead.folder / ".lousho" / "sessions"
     (agent,) = [path.name for path in sessions.iterdir() if path.name != "s"]
     assert lead.lousho("delete", "s", "--dry-run", "--json").data["agents"] == [agent]
-    assert "with its 1 background agents" in lead.lousho("delete", "s", "--dry-run").out
+    assert "with its background agent)" in lead.lousho("delete", "s", "--dry-run").out
     assert lead.lousho("delete", "s", "--yes").code == 0
     assert list(sessions.iterdir()) == []
 
@@ -90,8 +90,10 @@ def test_approving_what_a_background_agent_waits_for_goes_on_with_its_lead(lead:
     (waits,) = lead.lousho("pending", "--json").data
     assert (ran.code, ran.err.strip().splitlines()[-1]) == (0, f"lousho approve {waits['id']}"), ran
     assert f"its background agent {waits['session']} waits for a person" in ran.err
+    assert "scout: step 1 saved: calls dig" in ran.err
     decided = lead.lousho("approve", waits["id"])
     assert (decided.code, decided.out.strip()) == (0, "I heard."), decided
+    assert ["scout: step 2 saved: answer", "step 1 saved: answer"] == [line for line in decided.err.splitlines() if "saved" in line]
     assert (lead.folder / "count").read_text() == "dug\n"
     assert lead.messages("s")[-1]["content"] == "I heard."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,20 @@ def test_yes_deletes(lousho: Any, store: Any, trip: Any) -> None:
     }
     assert lousho("list", "--json").data == []
     assert lousho("delete", "trip", "--yes").code == 3
+
+
+def test_a_ctrl_c_at_the_question_ends_it(store: Any, trip: Any, terminal: Any, folder: Path) -> None:
+    store("trip", trip())
+    asking = terminal("delete", "trip")
+    asking.until("[y/N]")
+    asking.process.send_signal(signal.SIGINT)
+    assert asking.ended() == 130
+    assert asking.said.endswith("\r\n"), "what is said next begins a line"
+    assert "trip" in asyncio.run(_ids(folder))
+
+
+async def _ids(folder: Path) -> list[str]:
+    return [head.id for head in (await FileStore(folder / ".lousho").heads()).heads]
 
 
 def test_what_waits_for_a_person_is_refused_unless_forced(lousho: Any, store: Any, waiting: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from warm_process import Popen
 
 from lousho_cli.app.following import followed_of
@@ -37,6 +39,22 @@ def test_text_in_a_pipe_keeps_what_was_said_to_itself_unless_asked(lousho: Any, 
     assert "Sunny" not in lousho("follow", "trip").out
     assert "weather" in lousho("follow", "trip").out
     assert "Sunny" in lousho("follow", "trip", "--content").out
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+def test_looking_on_needs_no_more_than_to_read(lousho: Any, store: Any, trip: Any, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    store("trip", trip())
+    real = os.open
+
+    def refusing(path: Any, flags: int, *args: Any, **options: Any) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR) and ".lousho" in str(path):
+            raise OSError(number, os.strerror(number), path)
+        return real(path, flags, *args, **options)
+
+    monkeypatch.setattr(os, "open", refusing)
+    followed = lousho("follow", "trip")
+    assert (followed.code, "input_settled" in followed.out, followed.err) == (0, True, "")
+    assert lousho("follow", "trip", "--events").code == 0
 
 
 def test_an_unknown_session_is_3(lousho: Any) -> None:

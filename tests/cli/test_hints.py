@@ -77,6 +77,11 @@ def test_a_settings_file_names_everything_wrong_and_what_to_do(lousho: Any, fold
     assert ran.code == 2
     for told in ("no setting stor;", "no setting maxsteps", "on_drift: must be 'warn', 'error' or 'ignore'", "store for stor"):
         assert told in ran.err
+    (folder / "lousho.toml").write_text('max_steps = "many"\nagents = "here"\n')
+    told = "max_steps: must be a whole number; agents: must be a list [LOUSHO_CONFIG_INVALID] Give it such a value"
+    assert told in lousho("config").err
+    checks = {check["name"]: check for check in lousho("doctor", "--json").data}
+    assert checks["config"]["state"] == "fail" and "max_steps" in checks["config"]["detail"]
 
 
 def test_a_log_that_is_a_folder_says_what_to_do(lousho: Any, folder: Path) -> None:
@@ -124,3 +129,17 @@ def test_what_a_hint_tells_to_do_works_as_it_is_pasted(lousho: Any, store: Any, 
 def test_a_password_in_the_address_of_a_store_stays_out_of_hints() -> None:
     hint = naming_store("See: lousho fsck", "postgresql://anna:pass-word@db/x")
     assert hint == "See: lousho fsck --store 'postgresql://anna:[secret]@db/x'"
+
+
+def test_a_session_that_another_agent_went_on_with_names_it_in_what_goes_on(lousho: Any, folder: Path) -> None:
+    for name in ("one", "two"):
+        turns = [{"text": name}, {"text": name}, {"tool_calls": [{"name": "nothing"}]}]
+        agent = {"name": "a", "prompt": "p", "provider": {"type": "scripted", "turns": turns}}
+        (folder / f"{name}.json").write_text(json.dumps(agent))
+    assert lousho("run", "one.json", "Go", "-s", "s").err.endswith('\nlousho resume s "…"\n')
+    assert lousho("run", "one.json", "Go", "-s", "s").err.endswith('\nlousho resume s "…"\n'), "it is the one the session has"
+    failed = lousho("run", "two.json", "Go", "-s", "s")
+    assert (failed.code, failed.err.splitlines()[-1]) == (1, "lousho resume s --agent two.json")
+    (folder / "one.json").unlink()
+    assert lousho("resume", "s").code == 2
+    assert lousho("resume", "s", "--agent", "two.json", "--check").code == 0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from lousho_cli.app.hostile_text import one_line, visible
+from lousho_cli.app.hostile_text import json_line, one_line, visible
 
 HOSTILE = {
     "clear screen": ("\x1b[2J", "\\x1b[2J"),
@@ -38,3 +42,21 @@ def test_one_line_has_no_newline_and_says_where_it_was_cut() -> None:
     assert one_line("a\nb\tc") == "a\\nb\\tc"
     assert one_line("x" * 50, limit=10) == "x" * 9 + "…"
     assert one_line("x" * 10, limit=10) == "x" * 10
+
+
+def test_arguments_are_read_as_they_are_written_and_hide_nothing() -> None:
+    assert json_line({"path": "ü.txt", "say": "日本語 👩‍👩‍👧"}) == '{"path":"ü.txt","say":"日本語 👩‍👩‍👧"}'
+    hostile = {"a": "".join(hostile for hostile, _ in HOSTILE.values() if "\ud83d" not in hostile) + "\u200b\n"}
+    shown = json_line(hostile)
+    assert shown.isprintable() and "\u200b" not in shown and visible(shown) == shown
+    assert json.loads(shown) == hostile
+
+
+def test_a_person_decides_on_letters_not_on_escapes(lousho: Any, folder: Path) -> None:
+    call = {"name": "shell", "args": {"command": "echo Müsli"}, "id": "c"}
+    agent = {"name": "a", "prompt": "p", "provider": {"type": "scripted", "turns": [{"tool_calls": [call]}, "done"]}, "tools": ["shell"]}
+    (folder / "agent.json").write_text(json.dumps(agent))
+    paused = lousho("run", "Go")
+    assert (paused.code, 'shell {"command":"echo Müsli"}' in paused.err) == (4, True), paused
+    assert '{"command":"echo Müsli"}' in lousho("pending").out
+    assert lousho("pending", "--json").out.isascii()

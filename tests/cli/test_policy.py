@@ -55,6 +55,7 @@ def test_rules_decide_which_commands_run(lousho: Any, agent: Any) -> None:
     ran = lousho("run", "agent.yaml", "go")
     assert ran.code == 4
     assert "because unknown command" in ran.err
+    assert "step 1: denied: shell, nothing is removed here" in ran.err
     (waits,) = lousho("pending", "--json").data
     assert (waits["args"], waits["reason"], waits["kind"]) == ({"command": "true"}, "unknown command", "tool")
     assert waits["expires_at"] > waits["created_at"]
@@ -83,6 +84,12 @@ def test_edits_are_accepted_and_questions_are_not_asked(lousho: Any, agent: Any,
     agent(*calls, tools=["write-file", "shell"], policy={"mode": "dont-ask"})
     assert lousho("run", "agent.yaml", "go", "-s", "y").code == 0
     assert [found["kind"] for found in results(lousho, "y").values()] == ["denied", "denied"]
+
+
+def test_a_limit_of_time_is_told_in_seconds(lousho: Any, agent: Any) -> None:
+    agent(("shell", {"command": "sleep 20"}), tools=[{"name": "shell", "needs_approval": False}], durability={"timeout": "200ms"})
+    ran = lousho("run", "agent.yaml", "go")
+    assert (ran.code, "the run came to its limit of time of 0.2 s\n" in ran.err) == (9, True), ran
 
 
 def test_a_sign_in_is_shown_and_decided_by_hand_alone(lousho: Any, agent: Any, folder: Path) -> None:

@@ -105,6 +105,8 @@ def test_an_unknown_point_lists_the_kept_steps(lousho: Any, store: Any, trip: An
     ran = lousho("show", f"trip{point}")
     assert ran.code == 3
     assert "[LOUSHO_CHECKPOINT_NOT_FOUND] Kept steps: 1, 2." in ran.err
+    assert json.loads(lousho("show", "trip@9", "--json").out)["error"]["session"] == "trip"
+    assert json.loads(lousho("approve", "trip", "--json").out)["error"]["session"] == "trip"
 
 
 def test_the_newest_run_that_has_the_step_is_meant(lousho: Any, store: Any, trip: Any) -> None:

@@ -76,6 +76,7 @@ def test_a_tool_that_does_not_stop_is_cancelled_after_its_time(project: Any, kil
     project.write(["b"], "done")
     code, _, err = killed("b", number=signal.SIGINT)
     assert code == 130
+    assert "step 1: cut off: b\n" in err, "it had begun, so it is not said that it did not run"
     assert err.rstrip().endswith("lousho resume s")
     (cancelled,) = [m for m in project.messages("s") if m["role"] == "tool"]
     assert json.loads(cancelled["content"])["kind"] == "not-run"
@@ -379,6 +380,7 @@ def test_text_on_the_screen_is_not_said_again(project: Any, terminal: Any) -> No
     project.let_go("a")
     assert running.ended() == 130
     assert running.said.count("Let me look.") == 1
+    assert "\rstopping; waits" in running.said, "written over the ^C that stands there when a person presses the key"
 
 
 def test_what_a_program_drives_is_busy_and_its_agent_is_not_looked_for_in_vain(lousho: Any, store: Any, folder: Path) -> None:

@@ -540,8 +540,8 @@ def test_quiet_leaves_the_approval_of_a_run_that_waits(project: Any) -> None:
     assert (ran.code, ran.out) == (4, project.lousho("pending", "--json").data[0]["id"] + "\n")
 
 
-def test_a_tool_that_failed_is_named(project: Any, folder: Path) -> None:
-    (folder / "tools.py").write_text('def bad() -> str:\n    """Fails."""\n    raise ValueError("no")\n')
+def test_a_tool_that_failed_is_named_with_its_reason(project: Any, folder: Path) -> None:
+    (folder / "tools.py").write_text('def bad() -> str:\n    """Fails."""\n    raise ValueError("no\\nway")\n')
     agent = {
         "name": "bad",
         "prompt": "p",
@@ -549,7 +549,7 @@ def test_a_tool_that_failed_is_named(project: Any, folder: Path) -> None:
         "tools": [{"python": "tools.py:bad"}],
     }
     (folder / "agent.json").write_text(json.dumps(agent))
-    assert "step 1: failed: bad" in project.lousho("run", "agent.json", "Go").err.splitlines()
+    assert "step 1: failed: bad, no\\nway" in project.lousho("run", "agent.json", "Go").err.splitlines()
 
 
 def test_a_store_that_ends_with_the_process_names_no_command_that_goes_on(lousho: Any) -> None:

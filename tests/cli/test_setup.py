@@ -30,6 +30,15 @@ def test_init_writes_a_project_and_never_over_what_is_there(lousho: Any, folder:
     assert (folder / "new" / "agent.yaml").read_bytes() == before
 
 
+def test_an_init_that_failed_in_the_middle_can_be_tried_again(lousho: Any, folder: Path) -> None:
+    (folder / "new").mkdir()
+    (folder / "new" / "tools").write_text("in the way")
+    assert lousho("init", "new").code == 1
+    assert [path.name for path in (folder / "new").iterdir()] == ["tools"]
+    (folder / "new" / "tools").unlink()
+    assert lousho("init", "new").code == 0
+
+
 def test_doctor_looks_for_the_packages_that_are_needed_and_no_others(lousho: Any) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = [re.match(r"[\w-]+", text).group() for text in project["dependencies"]]

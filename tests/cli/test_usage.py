@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lousho_cli.cli.main import COMMANDS, build
+from lousho_cli.cli.usage_errors import _CALLED_ELSEWHERE
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
@@ -56,6 +57,8 @@ def test_usage_marks_only_what_may_be_left_out(lousho: Any) -> None:
         (("approve",), "ID is missing"),
         (("lst",), "there is no command lst; did you mean list?"),
         (("nonsense",), "there is no command nonsense"),
+        (("ls",), "there is no command ls; did you mean list?"),
+        (("help", "run"), "there is no command help; did you mean --help?"),
         (("--color", "pink", "list"), "--color: choose auto, always or never"),
     ],
 )
@@ -63,3 +66,8 @@ def test_wrong_usage_is_a_plain_sentence(lousho: Any, args: tuple[str, ...], sai
     ran = lousho(*args)
     assert ran.code == 2
     assert ran.err.startswith(f"error: {said} [LOUSHO_USAGE] See: lousho")
+
+
+def test_names_from_other_tools_lead_to_what_there_is() -> None:
+    assert set(_CALLED_ELSEWHERE) - {"--help", "--version"} <= set(COMMANDS)
+    assert not set(COMMANDS) & {name for names in _CALLED_ELSEWHERE.values() for name in names}

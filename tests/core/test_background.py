@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.core.background import LONGEST_TEXT, End, Start, Starts, agent_session_id, end_of, stopped
+from lousho_cli.core.background import LONGEST_TEXT, End, Start, Starts, agent_in, agent_session_id, end_of, stopped
 from lousho_cli.core.entering import entered
 from lousho_cli.core.fold import fold
 from lousho_cli.core.heads import head_of
@@ -105,3 +105,5 @@ def test_any_name_and_id_lead_to_a_session_of_their_own() -> None:
     made = {agent_session_id(lead, name, i) for lead in ("t", "x" * 128) for name in ("scout", "../Späher", "") for i in ("a", "b/\ud800")}
     assert len(made) == 12
     assert all(map(is_session_id, made))
+    assert {agent_in(one) for one in made} == {"scout", "-Sp-her", ""}
+    assert agent_in("trip.fork-1") == agent_in("trip") == agent_in("a.0123456789abcdef") == ""

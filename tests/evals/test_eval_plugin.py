@@ -81,7 +81,7 @@ def test_a_broken_file_is_told_without_a_traceback_and_a_missing_cassette_names_
     evals.eval(agent="live.yaml")
     ran = run_pytest("--continue-on-collection-errors", CI="1")
     assert ran.returncode == 1
-    assert "bad.eval.yaml is not a valid eval file: casse: did you mean cases?" in ran.stdout
+    assert "bad.eval.yaml is not a valid eval file: line 2, casse: did you mean cases?" in ran.stdout
     assert "Traceback" not in ran.stdout
     where = "__cassettes__/trip/case-1.json"
     assert f"cassette: there is none at {where}. Record it: lousho eval --record 'trip.eval.yaml::case 1'" in ran.stdout

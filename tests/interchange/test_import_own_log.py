@@ -21,6 +21,7 @@ from lousho_cli.errors import StorageError
 from lousho_cli.interchange.session_lines import Header, session_lines
 from lousho_cli.ports.log_store import LogRead
 from lousho_cli.ports.sessions import read_session
+from lousho_cli.stores.file.store import FileStore
 from lousho_cli.stores.memory import MemoryStore
 
 
@@ -136,6 +137,19 @@ async def test_one_that_grew_one_that_differs_and_a_line_that_is_torn(tmp_path: 
     path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"a", b"b", 1), *lines[3:]]))
     torn = (await import_paths(MemoryStore(), [path], dry_run=False)).sessions[0]
     assert [bad.line for bad in torn.bad_lines] == [3]
+
+
+async def test_the_store_that_is_imported_to_is_not_looked_into_and_nothing_beside_a_log_is(tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text('[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]')
+    (tmp_path / "bad.json").write_bytes(b"\xff")
+    store = FileStore(tmp_path / ".lousho")
+    for result in ("imported", "unchanged"):
+        done = await import_paths(store, [tmp_path], dry_run=False)
+        assert [(one.session, one.result) for one in done.sessions] == [("talk", result)]
+        assert [Path(failed.source).name for failed in done.failed] == ["bad.json"]
+        assert not done.failed[0].why.startswith("bad.json")
+    elsewhere = await import_paths(MemoryStore(), [tmp_path / ".lousho"], dry_run=False)
+    assert [(one.session, one.result, one.bad_lines) for one in elsewhere.sessions] == [("talk", "imported", ())]
 
 
 async def test_a_log_as_it_lies_on_disk_is_named_after_its_folder(tmp_path: Path) -> None:

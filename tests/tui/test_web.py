@@ -73,7 +73,7 @@ async def test_in_a_browser(sample: Path) -> None:
             page.on("requestfinished", lambda request: asked.append(request.url))
             await page.goto(address)
             await _until(lambda: b"booking" in b"".join(drawn))
-            await page.focus(".xterm-helper-textarea")
+            await page.wait_for_function("document.activeElement.matches('.xterm-helper-textarea')")  # without a click
             await page.keyboard.press("w")
             await _until(lambda: b"5f2c8e0d9a1b3c4d" in b"".join(drawn))
             await page.keyboard.press("q")

@@ -14,6 +14,7 @@ from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare, preparing
 from lousho_cli.app.providers import build_provider
 from lousho_cli.app.targets import resolve_target
+from lousho_cli.errors import ConfigurationError
 from lousho_cli.executor.sub_agents import SubAgent
 from lousho_cli.ports.provider import Provider
 from lousho_cli.providers.scripted import ScriptedProvider
@@ -50,7 +51,10 @@ class EvalAgents:
             return given
         if isinstance(given, Mapping):
             return agent_from(given, folder=path.parent, path=path, attribute="agent")
-        return resolve_target(str(given), path.parent).agent
+        try:
+            return resolve_target(str(given), path.parent).agent
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path.name}: {error.detail}", field="agent", code=error.code, hint=error.hint) from error
 
     @asynccontextmanager
     async def ready(self, file: AgentFile) -> AsyncIterator[Prepared]:

@@ -79,9 +79,12 @@ def eval_from(value: Any, path: Path) -> Eval:
         raise ConfigurationError(f"{path.name} {what}", field="(root)", code=INVALID, hint="lousho init writes one that works.")
     checked = _checked(dict(value), path)
     made = Eval(checked.name or "", checked.agent, value.get("judge"), checked.tags or (), checked.ignore or ())
-    for case in checked.cases:
+    for number, case in enumerate(checked.cases):
         given = tuple(GivenResult(one.name, one.result, one.args, one.is_error) for one in case.tool_results or ())
-        made.add(Case(case.name, _test(checked, case), tuple(case.tags or ()), tuple(case.ignore or ()), given, case.stop_after))
+        try:
+            made.add(Case(case.name, _test(checked, case), tuple(case.tags or ()), tuple(case.ignore or ()), given, case.stop_after))
+        except ConfigurationError as error:
+            raise _refused(path, [(f"cases.{number}.name", error.detail)], error.hint) from error
     return made
 
 
@@ -108,11 +111,15 @@ def _checked(raw: dict[str, Any], path: Path) -> EvalModel:
     if checked is not None and checked.judge is None:
         wrong += _without_a_judge(checked)
     if wrong or checked is None:
-        told = "; ".join(f"{issue.path}: {issue.message}" for issue in wrong)
-        raise ConfigurationError(
-            f"{path.name} is not a valid eval file: {told}", field=wrong[0].path, code=INVALID, hint="Its fields: lousho schema eval-file."
-        )
+        raise _refused(path, [(issue.path, issue.message) for issue in wrong], "Its fields: lousho schema eval-file.")
     return checked
+
+
+def _refused(path: Path, wrong: list[tuple[str, str]], hint: str) -> ConfigurationError:
+    from lousho_cli.app.document_lines import with_lines
+
+    told = with_lines(path, wrong)
+    return ConfigurationError(f"{path.name} is not a valid eval file: {told}", field=wrong[0][0], code=INVALID, hint=hint)
 
 
 def _without_a_judge(checked: EvalModel) -> list[Wrong]:

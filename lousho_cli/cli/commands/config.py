@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from lousho_cli.app.hostile_text import json_line
 from lousho_cli.cli.face import face_of
-from lousho_cli.cli.output import json_text
 
 EXAMPLES = ("lousho config           each setting, its value, and who said so",)
 
@@ -17,7 +17,7 @@ def run(ctx: typer.Context) -> None:
     face = face_of(ctx)
     settings = explain_settings({"store": face.store})
     rows = [
-        (one.name, "-" if one.value is None else one.value if isinstance(one.value, str) else json_text(one.value), one.source, one.where)
+        (one.name, "-" if one.value is None else one.value if isinstance(one.value, str) else json_line(one.value), one.source, one.where)
         for one in settings
     ]
     face.answer(settings, text=lambda: face.out.table(("SETTING", "VALUE", "SOURCE", "WHERE"), rows))

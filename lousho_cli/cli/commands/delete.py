@@ -36,8 +36,10 @@ async def _delete(face: Face, name: str, *, keep_history: bool, dry_run: bool, y
 
     store = face.open_store(create=False)
     plan = await plan_deletion(store, name, keep_history=keep_history, force=force)
-    beside = f", with its {len(plan.agents)} background agents" if plan.agents else ""
-    what = f"session {plan.session} ({plan.messages} messages{', its history is kept' if keep_history else ''}{beside})"
+    agents = "background agent" if len(plan.agents) == 1 else f"{len(plan.agents)} background agents"
+    beside = f", with its {agents}" if plan.agents else ""
+    messages = f"{plan.messages} message{'' if plan.messages == 1 else 's'}"
+    what = f"session {plan.session} ({messages}{', its history is kept' if keep_history else ''}{beside})"
     if dry_run:
         face.answer(plan, text=lambda: face.out.line(f"would delete {what}"), quiet=plan.session)
         return Exit.DONE

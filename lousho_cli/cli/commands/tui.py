@@ -37,6 +37,8 @@ Size = Annotated[str, typer.Option("--size", metavar="COLUMNSxROWS", help="How l
 Web = Annotated[bool, typer.Option("--web", help="Serve it to a browser on this machine, behind a random token.")]
 Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port for --web; 0 takes one that is free.")]
 
+_OTHER_PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html", ".txt"}
+
 
 def run(
     ctx: typer.Context,
@@ -53,6 +55,8 @@ def run(
         raise _refused("lousho tui shows a screen, not JSON", "lousho list --json and lousho show SESSION --json give the same as data.")
     if web and screenshot is not None:
         raise _refused("--web and --screenshot exclude each other", "Use one of them.")
+    if screenshot is not None and screenshot.suffix.lower() in _OTHER_PICTURES:
+        raise _refused(f"--screenshot writes SVG, which {screenshot.name} is not", f"Call it {screenshot.with_suffix('.svg').name}.")
     if screenshot is None and not web:
         _check_terminal()
     if agents:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lousho_cli.cli.output import Output, json_text
+from lousho_cli.app.hostile_text import json_line
+from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.times import expiry
 
 COLUMNS = ("ID", "SESSION", "TOOL", "ARGUMENTS", "DIGEST", "AGE", "EXPIRES")
@@ -23,6 +24,6 @@ def _row(out: Output, item: Any, now: datetime) -> tuple[str, ...]:
     from lousho_cli.app.moments import age
 
     tool = "/".join((*item.path, item.tool))
-    said = item.question if item.question is not None else json_text(item.args)
+    said = item.question if item.question is not None else json_line(item.args)
     options = f" [{', '.join(item.options)}]" if item.options else ""
     return (item.id, item.session, tool, said + options, item.digest, age(item.created_at, now), expiry(out, item.expires_at))

@@ -15,6 +15,7 @@ from lousho_cli.cli.face import Face
 from lousho_cli.cli.own_stdout import own_stdout
 from lousho_cli.cli.render.logged import saying_what_is_logged
 from lousho_cli.cli.render.usage import Tally
+from lousho_cli.core.background import agent_in
 
 if TYPE_CHECKING:
     from lousho_cli.domain import events as e
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 ARGUMENTS_WIDTH = 200
 """Characters of a call's arguments that a line shows."""
+
+MESSAGE_WIDTH = 300
+"""Characters that a line shows of why a call failed; the transcript has all of them."""
 
 
 _FAILED = {
@@ -95,8 +99,13 @@ class RunView:
         return bool(self._shown) and self._shown == text
 
     def tell(self, text: str) -> None:
-        """A sentence for the person. It stays the last line until something else happens."""
-        self._rest()
+        """A sentence for the person, on a line of its own. It stays the last line until something else happens. Never raises."""
+        try:
+            self._rest()
+            self._end_line()
+        except OSError as error:
+            self._broken = error
+        self._face.err.over_echo()
         self._face.err.note(text)
 
     def warn(self, text: str) -> None:
@@ -125,12 +134,12 @@ class RunView:
     # What each event shows
 
     def step_start(self, event: Event) -> None:
-        if not event.path:
+        if not _path(event):
             self._step, self._asking, self._pieces = event.step, True, []
             self._spin()
 
     def text_delta(self, event: e.TextDelta) -> None:
-        if self._live and not event.path:  # what a sub-agent says is for its lead
+        if self._live and not _path(event):  # what a sub-agent says is for its lead
             self._rest()
             self._face.out.piece(event.text)
             self._pieces.append(event.text)
@@ -140,29 +149,30 @@ class RunView:
         self._end_line()
         self._used.add(event.usage)
         names = [call.name for call in event.tool_calls]
-        self._asked[event.path, event.step] = f"calls {', '.join(names)}" if names else "answer"
-        if not event.path:
+        self._asked[_path(event), event.step] = f"calls {', '.join(names)}" if names else "answer"
+        if not _path(event):
             self._shown, self._pieces, self._asking = "".join(self._pieces), [], False
         self._spin()
 
     def step_saved(self, event: e.StepSaved) -> None:
-        asked = self._asked.pop((event.path, event.step), None)
+        asked = self._asked.pop((_path(event), event.step), None)
         if asked is not None:
             self._note(f"{_whose(event)}step {event.step} saved: {asked}")
 
     def tool_start(self, event: e.ToolStart | e.ToolResume) -> None:
-        if not event.path:
+        if not _path(event):
             self._step = event.step
-        self._running[(*event.path, event.id)] = event.name
+        self._running[(*_path(event), event.id)] = event.name
         self._spin()
 
     def tool_done(self, event: e.ToolDone) -> None:
-        self._running.pop((*event.path, event.id), None)
+        self._running.pop((*_path(event), event.id), None)
         self._spin()
 
     def tool_error(self, event: e.ToolError) -> None:
-        self._running.pop((*event.path, event.id), None)
-        self._note(f"{_whose(event)}step {event.step}: {_went_wrong(event.content)}: {event.name}")
+        ran = self._running.pop((*_path(event), event.id), None) is not None
+        what, why = _went_wrong(event.content, ran=ran)
+        self._note(f"{_whose(event)}step {event.step}: {what}: {event.name}{why}")
 
     def asked(self, event: e.ApprovalRequested) -> None:
         """A call asks and goes on: whoever sits here has to hear of it. What a run stopped for is told at its end."""
@@ -181,7 +191,7 @@ class RunView:
         self._note(f"{_whose(event)}{what}: {event.error}; {how} {when} (retry {event.count}{of})")
 
     def run_done(self, event: e.RunDone) -> None:
-        if not event.path:
+        if not _path(event):
             self._asking, self._running = False, {}
             self._spin()
 
@@ -222,16 +232,29 @@ class RunView:
 
 def _whose(event: Event) -> str:
     """The sub-agent that an event is of, before what is said of it."""
-    return "".join(f"{name}: " for name in event.path)
+    return "".join(f"{name}: " for name in _path(event))
 
 
-def _went_wrong(content: str) -> str:
-    """What became of a call whose result is an error, in a word or two."""
+def _path(event: Event) -> tuple[str, ...]:
+    """The agents below the one that is run: what they say is for it. One in the background has a session of its own."""
+    agent = agent_in(event.session)
+    return (agent, *event.path) if agent else event.path
+
+
+def _went_wrong(content: str, *, ran: bool) -> tuple[str, str]:
+    """What became of a call whose result is an error, in a word or two, and what to put behind its name.
+
+    Args:
+        ran: it had begun, and may have done something before it was cancelled.
+    """
     try:
-        kind = json.loads(content)["kind"]
+        result = json.loads(content)
+        kind, message = result["kind"], result["message"]
     except (ValueError, TypeError, KeyError):  # a result in somebody else's form
-        kind = ""
-    return _NOT_FAILED.get(kind, "failed")
+        return "failed", ""
+    why = message if kind not in _NOT_FAILED else result.get("reason")
+    said = f", {one_line(why, MESSAGE_WIDTH)}" if isinstance(why, str) and why else ""
+    return "cut off" if ran and kind == "not-run" else _NOT_FAILED.get(kind, "failed"), said
 
 
 _SHOWN: dict[str, Any] = {

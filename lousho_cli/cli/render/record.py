@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.app.hostile_text import one_line
-from lousho_cli.cli.output import Output, json_text
+from lousho_cli.app.hostile_text import json_line, one_line
+from lousho_cli.cli.output import Output
 
 _NAMES = (
     "id",
@@ -95,9 +95,9 @@ class RecordView:
         if isinstance(approval, dict):
             question = approval.get("question")
             asked = question.get("text", "") if isinstance(question, dict) else ""
-            yield asked or f"-> {approval.get('tool_name')}({self._short(json_text(approval.get('args')))})"
+            yield asked or f"-> {approval.get('tool_name')}({self._short(json_line(approval.get('args')))})"
         if kind == "wait_answered" and record.get("args") is not None:
-            yield f"arguments: {self._short(json_text(record['args']))}"
+            yield f"arguments: {self._short(json_line(record['args']))}"
         if kind == "tool_finished":
             yield self._short(str(record.get("content", "")))
         for name in ("error", "note", "text", "reason"):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lousho_cli.app.hostile_text import one_line
+from lousho_cli.app.hostile_text import json_line, one_line
 from lousho_cli.cli.exits import Exit, code_of, code_of_run
 from lousho_cli.cli.face import Face
-from lousho_cli.cli.output import json_text
 from lousho_cli.cli.render.progress import RunView
 from lousho_cli.cli.render.usage import in_short
 
@@ -60,6 +59,8 @@ def talk(face: Face, ran: Any) -> None:
 
 def _why(done: Any) -> str:
     """What stopped a run, behind the words for it."""
+    if done.budget is not None and done.budget.limit == "max_duration_ms":
+        return f" of {done.budget.max / 1000:g} s"
     if done.budget is not None:
         used = "what it used is not known" if done.budget.value is None else f"it used {done.budget.value:g}"
         return f" {done.budget.limit} of {done.budget.max:g}: {used}"
@@ -80,7 +81,7 @@ def waits_for(face: Face, session: str, waits: Any) -> None:
         face.err.note(f"session {session} waits for {what}: {one_line(waits.question)}{options}")
     else:
         why = f", because {one_line(waits.reason)}" if waits.reason else ""
-        face.err.note(f"session {session} waits for a person: {tool} {json_text(waits.args)}{why}")
+        face.err.note(f"session {session} waits for a person: {tool} {json_line(waits.args)}{why}")
     face.err.note(f"  id {waits.id}, digest {waits.digest}{f', expires {waits.expires_at}' if waits.expires_at else ''}")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lousho_cli.cli.output import Output, json_text
+from lousho_cli.app.hostile_text import json_line
+from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.usage import usage_rows
 
 
@@ -23,9 +24,9 @@ def transcript(out: Output, shown: Any, *, content: bool) -> None:
         _messages(out, child.messages, content=content)
     if shown.business_state is not None:
         out.line()
-        state = json_text(shown.business_state)
+        state = json_line(shown.business_state)
         out.line("state", "bold")
-        out.line(f"  {state}" if content else f"  {len(state)} characters")
+        out.line(f"  {state if content else _length(state)}")
 
 
 def _messages(out: Output, messages: Any, *, content: bool) -> None:
@@ -73,7 +74,7 @@ def _message(out: Output, number: int, message: Any, *, content: bool) -> None:
     out.line(label.rstrip(), "bold")
     text = message.content if isinstance(message.content, str) else "\n".join(map(_part, message.content))
     if text:
-        _indented(out, text if content else f"{len(text)} characters")
+        _indented(out, text if content else _length(text))
     for call in message.tool_calls:
         _indented(out, f"-> {call.name}({call.arguments if content else '…'}) {call.id}")
 
@@ -88,3 +89,7 @@ def _part(part: Any) -> str:
 def _indented(out: Output, text: str) -> None:
     for line in text.split("\n"):
         out.line(f"  {line}")
+
+
+def _length(text: str) -> str:
+    return "1 character" if len(text) == 1 else f"{len(text)} characters"

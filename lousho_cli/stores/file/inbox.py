@@ -127,17 +127,21 @@ def discard(folder: str, post_ids: Sequence[str]) -> None:
 
 
 def touch_follow(folder: str) -> None:
-    """Leaves the time at which somebody looked on. Without the right to write nothing is left."""
+    """Leaves the time at which somebody looked on. Where nothing can be written nothing is left: looking on needs no more than to read."""
     inbox = f"{folder}/{INBOX}"
     try:
         if not os.path.isdir(folder):
             return
         make_folder(inbox)
         file = os.open(f"{inbox}/{FOLLOW}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except (PermissionError, FileNotFoundError):
-        return  # not ours to write, or removed just now
-    os.utime(file)
-    os.close(file)
+    except OSError:  # not ours to write, a disk that is full or only to be read, or removed just now
+        return
+    try:
+        os.utime(file)
+    except OSError:
+        return
+    finally:
+        os.close(file)
 
 
 def followed(folder: str) -> bool:

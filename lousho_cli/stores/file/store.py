@@ -285,8 +285,9 @@ class FileStore(Viewed, Looking):
         names = [name for name in self.layout.names() if inbox.names(f"{self.layout.sessions}/{name}/{INBOX}")]
         return frozenset(log_id for log_id in map(id_of, names) if log_id is not None)
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
         await self._lookout.wait(log_id, timeout_ms)
+        return True
 
     def _left(self, log_ids: Collection[str]) -> list[str]:
         """The logs for which something was left; most have no inbox at all."""
@@ -300,10 +301,7 @@ class FileStore(Viewed, Looking):
             raise storage_error(folder, error) from error
 
     async def follow(self, log_id: str) -> None:
-        try:
-            inbox.touch_follow(self.layout.folder(log_id))
-        except OSError as error:
-            raise storage_error(self.layout.folder(log_id), error) from error
+        inbox.touch_follow(self.layout.folder(log_id))
 
     async def followed(self, log_id: str) -> bool:
         return inbox.followed(self.layout.folder(log_id))

@@ -67,8 +67,8 @@ class Lookout:
 
     # Who waits
 
-    async def post(self, log_id: str, timeout_ms: int) -> None:
-        """Waits until something may have been left for a log, or the time is up."""
+    async def post(self, log_id: str, timeout_ms: int) -> bool:
+        """Waits until something may have been left for a log; False when the time is up."""
         import asyncio
 
         future: Future = asyncio.get_running_loop().create_future()
@@ -80,7 +80,7 @@ class Lookout:
             waiting.append(future)
             self._begin()
         try:
-            await _within(future, timeout_ms)
+            return await _within(future, timeout_ms)
         finally:
             with self._changed:
                 waiting.remove(future)

@@ -282,8 +282,9 @@ class SqliteStore(Viewed, Prunable, Looking):
     async def posted(self) -> frozenset[str]:
         return posts.posted(self.database)
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
         await self._lookout.wait(check_session_id(log_id), timeout_ms)
+        return True
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:
