@@ -23,7 +23,9 @@ from lousho_cli.core.states import session_from, state_from
 from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import readable
+from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import IMPORT_CUT, IMPORTING, Run, Session
+from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.times import ms_since_1970
 from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.executor.asks import Asks
@@ -125,6 +127,16 @@ class SessionLog:
         """The run as it stands, without freezing the session for it."""
         return self._fold.run
 
+    @property
+    def messages(self) -> Shared[Message]:
+        """The transcript as it stands, without freezing the session for it."""
+        return self._fold.messages.view()
+
+    @property
+    def turns(self) -> int:
+        """How many whole answers of the model are in the transcript, without freezing the session for it."""
+        return self._fold.turns
+
     def deadline(self) -> str | None:
         """When the time of the run is up, None for never."""
         return self._fold.run.deadline
@@ -140,6 +152,13 @@ class SessionLog:
         for call_id in calls:
             session = session.children.get(call_id) or Session()
         return session
+
+    def fold_at(self, calls: tuple[str, ...]) -> Accumulator:
+        """What adds up to that session, to be read at once; an empty one before its first record."""
+        fold = self._fold
+        for call_id in calls:
+            fold = fold.children.get(call_id) or Accumulator()
+        return fold
 
     def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live, calls: tuple[str, ...] = ()) -> Plan:
         """Folds what happened and all that follows from it. Its batches must be written next.
