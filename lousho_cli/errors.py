@@ -19,7 +19,7 @@
     ├── McpServerError                  an MCP server can not be started      .server
     ├── CassetteError                   recorded model calls can not be used  .path
     │   └── CassetteMismatchError       a call is not the one recorded        .call .at
-    ├── StorageError                    the store cannot be read or written
+    ├── StorageError                    the store cannot be read or written   .retryable
     │   ├── DamagedLogError             a hole in the middle of a log
     │   ├── LogVersionError             written by a newer version
     │   └── NotAStoreError              the path is something else
@@ -295,9 +295,14 @@ class CassetteMismatchError(CassetteError):
 
 
 class StorageError(SDKError):
-    """The store can not be read or written: a full disk, no permission, a lost connection."""
+    """The store can not be read or written: a full disk, no permission, a lost connection.
+
+    Attributes:
+        retryable: whether the same may succeed a little later: a server is away, or only starting.
+    """
 
     default_code = "LOUSHO_STORAGE_FAILED"
+    retryable = False
 
 
 class DamagedLogError(StorageError):

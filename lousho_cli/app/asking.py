@@ -1,5 +1,5 @@
 """How a worker asks its store for work: for no more than it has room for, the seldomer the slower the store answers, and less and less
-often while it fails.
+often while it fails. One that is away when the worker begins, as both may have been started together, is waited for, up to a limit.
 """
 
 from __future__ import annotations
@@ -28,18 +28,26 @@ _MOST_S, _SHARE = 3.0, 10
 _FIRST_S, _LONGEST_S = 0.5, 30.0
 """Pauses while the store can not be read: they grow from one to the other."""
 
+_NOT_YET_S = 5.0
+"""The longest pause while it could not be read at all."""
+
 _KEPT, _SOME = 10_000, 100
 
 
 class Asking:
-    """What is asked of one store. ``say`` is told, once each, that the store can not be read and that it can again.
+    """What is asked of one store.
+
+    Args:
+        say: is told, once each, that the store can not be read and that it can again; while it is waited for, at each try.
+        wait_s: how long a store that is away is waited for to begin with.
 
     Attributes:
         answered: whether it could be read at all.
     """
 
-    def __init__(self, store: LogStore, clock: Clock, say: Callable[[str], None]) -> None:
+    def __init__(self, store: LogStore, clock: Clock, say: Callable[[str], None], wait_s: float = 0.0) -> None:
         self._store, self._clock, self._say = store, clock, say
+        self._waits_until = clock.monotonic() + wait_s
         self._took: list[float] = []
         self._last_s = 0.0
         self._asked_at = clock.monotonic()
@@ -51,7 +59,8 @@ class Asking:
         """What is pending, no more than there is ``room`` for; see ``Index.pending`` for the others.
 
         Raises:
-            StorageError: the store can not be read, the very first time. Later that gives nothing.
+            StorageError: the store can not be read to begin with, and is not away, or was waited for long enough. Later that gives
+                nothing, as it does while it is waited for.
         """
         rested_s = self._clock.monotonic() - self._asked_at
         await self._clock.sleep(max(min(self._last_s, _MOST_S) - rested_s, 0.0))  # so that asking takes half of the time at most
@@ -59,19 +68,25 @@ class Asking:
             found = await self._timed(self._store.pending(room, self._clock.now(), without, strange))
         except StorageError as error:
             if not self.answered:
-                raise
-            if not self._failures:
+                self._is_waited_for(error)
+            elif not self._failures:
                 self._say(f"the store can not be read now: {error}")
             self._failures += 1
             self._last_s = 0.0  # it was waited for already, and the pauses grow by themselves
             return ()
         if self._failures:
             self._failures = 0
-            self._say("the store can be read again")
+            self._say("the store can be read again" if self.answered else "the store can be read now")
         self.answered = True
         self._least_s = _LEAST_S if found else min(self._least_s * 2, _IN_VAIN_S) if self._told else self._least_s
         self._told = False
         return tuple(found)
+
+    def _is_waited_for(self, error: StorageError) -> None:
+        left_s = self._waits_until - self._clock.monotonic()
+        if not error.retryable or left_s <= 0:
+            raise error
+        self._say(f"the store is not there yet, and is waited for {max(left_s, 1):.0f} s more: {error.detail}")
 
     async def held_back(self, until: str, without: Collection[str]) -> tuple[Head, ...]:
         """Some of what will be pending at a time, if nobody does anything about it. Raises like the store."""
@@ -81,7 +96,10 @@ class Asking:
         """Waits until it is worth asking again. Several workers do not come back together."""
         jitter = 0.75 + self._clock.chance() / 2
         if self._failures:
-            await self._clock.sleep(jitter * min(_FIRST_S * 2 ** min(self._failures - 1, 10), _LONGEST_S))
+            pause_s = jitter * min(_FIRST_S * 2 ** min(self._failures - 1, 10), _LONGEST_S)
+            if not self.answered:
+                pause_s = min(pause_s, _NOT_YET_S, max(self._waits_until - self._clock.monotonic(), 0.0))
+            await self._clock.sleep(pause_s)
             return
         soonest = self._asked_at + min(max(self._least_s, self._last_s * _SHARE), _MOST_S)
         self._told = await self._store.wait_for_work(int(jitter * LOOK_EVERY_S * 1000))

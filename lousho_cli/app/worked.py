@@ -16,12 +16,16 @@ CONCURRENCY = 4
 STATUS_EVERY_S = 60.0
 """How often a worker says how it stands."""
 
+WAIT_S = 30.0
+"""How long a worker waits for a store that is away when it begins."""
+
 
 class WorkOrder(msgspec.Struct, frozen=True):
     """What a worker is to do.
 
     once: only what is pending now, then end. status_every_s: how often it says how it stands, 0 for never. lease_ms: for how long a
-    session stays its own when it is not heard of; then another host may take it.
+    session stays its own when it is not heard of; then another host may take it. wait_s: how long it waits for a store that is away
+    when it begins.
     """
 
     concurrency: int = CONCURRENCY
@@ -30,6 +34,7 @@ class WorkOrder(msgspec.Struct, frozen=True):
     choice: AgentChoice = AgentChoice()
     status_every_s: float = STATUS_EVERY_S
     lease_ms: int = EXPIRES_AFTER_MS
+    wait_s: float = WAIT_S
 
 
 class Worked(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -49,7 +49,7 @@ async def work(order: WorkOrder, view: View) -> tuple[Caught, bool]:
         the signal, and whether there was work and none of it could be gone on with.
 
     Raises:
-        StorageError, NotAStoreError: the store can not be read to begin with.
+        StorageError, NotAStoreError: the store can not be read to begin with; one that is away was waited for.
     """
     require_places(order.choice, current_folder())
     store = open_store(order.choice.store, create=True)
@@ -70,7 +70,7 @@ class Worker:
     def __init__(self, store: LogStore, order: WorkOrder, view: View) -> None:
         self._store, self._order, self._view = store, order, view
         self._agents = OwnAgents(store, order, self._turn_ended)
-        self._asking = Asking(store, SYSTEM_CLOCK, lambda text: view.warn(text, again=True))
+        self._asking = Asking(store, SYSTEM_CLOCK, lambda text: view.warn(text, again=True), order.wait_s)
         self._running: dict[str, asyncio.Task[None]] = {}
         self._driven: dict[str, AgentFile] = {}
         self._begun: set[str] = set()
@@ -121,6 +121,9 @@ class Worker:
             room = self._order.concurrency - len(self._running)
             if room and (found := await self._begun_of(room, self._seen)):
                 self._seen.update(found)
+                continue
+            if not self._asking.answered:
+                await self._asking.more()
                 continue
             if not self._running:
                 break

@@ -97,5 +97,5 @@ def checkpoint_not_found(session_id: str, session: Session, what: str) -> NotFou
     kept = [str(step) for step in sorted({mark.step for mark in session.marks})]
     listed = f"Kept steps: {', '.join(kept) or 'none'}."
     if not kept and session.latest is not None:
-        listed = "Kept steps: none, because the history of this session is turned off (history_limit 0)."
+        listed = "Kept steps: none, because it was saved without a history (history_limit 0, or before its store kept one)."
     return NotFoundError(f"session {session_id} has {what}", kept=kept, code=CHECKPOINT_NOT_FOUND, hint=listed, session_id=session_id)

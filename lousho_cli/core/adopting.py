@@ -50,6 +50,7 @@ class Adopted(msgspec.Struct, frozen=True):
     """A session as its checkpoints tell it, oldest first.
 
     approval: what the newest one waits for, where it was still there. cleared: only the history was kept.
+    ring: a history was kept of it; else its one entry is its checkpoint.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Adopted(msgspec.Struct, frozen=True):
     entries: tuple[CheckpointHistoryEntry, ...]
     approval: StoredApproval | None = None
     cleared: bool = False
+    ring: bool = False
 
 
 class Gathered(msgspec.Struct, frozen=True):
@@ -127,10 +129,11 @@ class _Pieces:
         entries, ring = self.rings.get(session_id, ([], None))
         newest, piece = self.newest.get(session_id, (None, ring))
         assert piece is not None, "it is in one of the two"
+        kept = bool(entries)
         if newest is not None and (not entries or entries[-1].checkpoint != newest):
             entries = [*entries, CheckpointHistoryEntry(newest.step_index, piece.at, newest.status, newest)]
         # One whose checkpoint can not be read goes on from the newest entry of its ring, which is the same save.
-        return Adopted(session_id, piece.where, tuple(entries), cleared=session_id not in self.kept)
+        return Adopted(session_id, piece.where, tuple(entries), cleared=session_id not in self.kept, ring=kept)
 
     def _place(self, sessions: dict[str, Adopted], approval: StoredApproval, piece: Found) -> None:
         """Gives an approval to the session that waits for it; one of a run that kept no checkpoint is a session by itself."""
@@ -139,7 +142,7 @@ class _Pieces:
         known = sessions.get(session_id)
         if known is None or known.cleared:
             entries = (*known.entries, _entry_of(session_id, approval)) if known else (_entry_of(session_id, approval),)
-            sessions[session_id] = Adopted(session_id, piece.where, entries, approval)
+            sessions[session_id] = Adopted(session_id, piece.where, entries, approval, ring=known is not None)
             return
         newest = known.entries[-1].checkpoint
         if newest.status != "awaiting-approval" or newest.approval_id != pending.id:
@@ -178,7 +181,7 @@ def batches_of(adopted: Adopted, before: Session, epoch: int, host: str | None, 
 
     Args:
         host: who claimed the log, where this is the first it writes; None for not.
-        limit: how many checkpoints the ring keeps. Older ones than those are not written.
+        limit: how many checkpoints the ring keeps, 0 for none. Older ones than those are not written.
         known: so many of the entries are in the log already.
     """
     entries = adopted.entries[max(known, len(adopted.entries) - max(limit, 1)) :]

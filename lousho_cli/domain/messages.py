@@ -119,7 +119,7 @@ def messages_from(value: Input) -> tuple[Message, ...]:
 
 
 def message_from(value: MessageLike) -> Message:
-    """Reads one message; a dictionary may spell its fields as the seed does (``toolCallId``) or as we do.
+    """Reads one message; a dictionary may spell its fields as the original product does (``toolCallId``) or as we do.
 
     What it gives can be stored and read back as it is, whatever was put into a ``Message``, which does not
     check its fields when it is made.

@@ -108,7 +108,7 @@ class AgentExecutor:
             business_state: the caller's own data; left out, a resume keeps the stored one, None stores None.
             on_agent_drift: what a changed agent means on resume: warn, error or ignore.
             on_model_error: ``retry_transient_errors()`` or a function of the same kind; None never retries.
-            sandbox_execute: runs tools elsewhere; gets the tool, its arguments and its context.
+            sandbox_execute: runs tools elsewhere; gets the tool, its arguments and its context, and gives or awaits the result.
             input_id: makes sending the same input twice the same as once. by: who sends it, for people to see.
             interrupted: ``rerun`` or ``report``: what to do with calls that were cut and say nothing themselves.
             replay: the default of that for the whole run, recorded at its start.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from inspect import isawaitable
 from typing import Any
 
 import msgspec
@@ -133,7 +134,8 @@ async def run_call(agent: RunAgent, effect: RunCall, context: ToolContext) -> Ou
     call, tool = effect.call, agent.tools[effect.call.name]
     sandbox = agent.settings.sandbox_execute
     try:
-        value = await (sandbox(tool, effect.args, context) if sandbox else tool.call(effect.args, context))
+        running = sandbox(tool, effect.args, context) if sandbox else tool.call(effect.args, context)
+        value = await running if sandbox is None or isawaitable(running) else running
         content, altered = json_text(value)
         ended: Outcome = r.ToolFinished(call.id, content, altered=altered)
     except asyncio.CancelledError as error:

@@ -37,8 +37,8 @@ Gives how many milliseconds to wait before the next try, ``"retry"`` or ``"conti
 ``RetryDecision``), a ``RetryDecision``, or None to give up. How often a call is retried is its own to decide.
 """
 
-SandboxExecute = Callable[[Tool, Any, ToolContext], Awaitable[Any]]
-"""Runs a tool somewhere else: the tool, its validated arguments and its context."""
+SandboxExecute = Callable[[Tool, Any, ToolContext], Any]
+"""Runs a tool somewhere else: the tool, its validated arguments and its context. Async, or sync on the loop's thread."""
 
 InBackground = Callable[[str, str, str], Awaitable[Any]]
 """Has a sub-agent run in the background: the call that asks for it, its name, and its input. Gives what the model is told."""

@@ -37,13 +37,15 @@ class Store(MemoryStore):
     def __init__(self, clock: Hands) -> None:
         super().__init__()
         self.clock = clock
-        self.takes_s, self.away, self.tells = 0.001, False, True
+        self.takes_s, self.away, self.tells, self.passes = 0.001, False, True, False
         self.work: tuple[Head, ...] = ()
 
     async def pending(self, limit: int, now: str, without: Collection[str] = (), strange: Collection[str] = ()) -> tuple[Head, ...]:
         self.clock.time += self.takes_s
         if self.away:
-            raise StorageError("the server is away")
+            error = StorageError("the server is away")
+            error.retryable = self.passes
+            raise error
         return self.work[:limit]
 
     async def wait_for_work(self, timeout_ms: int) -> bool:
@@ -126,6 +128,28 @@ async def test_the_very_first_question_may_fail(asking: Asking, store: Store) ->
     store.away = True
     with pytest.raises(StorageError):
         await asking.some(4, ())
+
+
+async def test_a_store_that_is_away_to_begin_with_is_waited_for_up_to_a_limit(store: Store, clock: Hands, said: list[str]) -> None:
+    asking = Asking(store, clock, said.append, wait_s=20.0)
+    store.away = store.passes = True
+    assert await rounds(asking, clock, 4) == pytest.approx([0.5, 1, 2, 4])
+    assert [line.partition(" more: ")[0] for line in said[:2]] == [f"the store is not there yet, and is waited for {n} s" for n in (20, 19)]
+    store.away = False
+    await asking.some(4, ())
+    assert said[4:] == ["the store can be read now"]
+    asking = Asking(store, clock, said.append, wait_s=14.0)
+    store.away, begun = True, clock.time
+    with pytest.raises(StorageError):
+        await rounds(asking, clock, 100)
+    assert clock.time - begun == pytest.approx(14.0, abs=0.01), "and once more in the end"
+
+
+async def test_what_will_not_pass_is_not_waited_for(store: Store, clock: Hands, said: list[str]) -> None:
+    store.away = True
+    with pytest.raises(StorageError):
+        await Asking(store, clock, said.append, wait_s=20.0).some(4, ())
+    assert said == []
 
 
 async def test_how_long_the_store_took(asking: Asking, store: Store, clock: Hands) -> None:

@@ -110,6 +110,15 @@ def test_what_a_program_drives_is_told_from_an_agent(here, made, words):
     assert "a dictionary with name, prompt, provider and tools" in refused.value.hint
 
 
+def test_an_agent_of_create_agent_is_told_from_one_with_missing_fields(here):
+    made = "from lousho_cli import ScriptedProvider, create_agent\nagent = create_agent(ScriptedProvider(['x']), name='shop')\n"
+    (here / "shop.py").write_text(made)
+    with pytest.raises(ConfigurationError, match=r"shop\.py:agent is of create_agent, so the program that makes it drives it") as raised:
+        resolve_target("shop.py", here)
+    assert raised.value.code == "LOUSHO_SPEC_INVALID"
+    assert "a dictionary" in raised.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "words"), [("nope.yaml", "does not exist"), ("empty", "holds no agent file"), ("tripp", "demo trip"), ("zzz", "booking")]
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lousho_cli.app import asking
 from lousho_cli.app.worked import Standing, Status, Worked, WorkOrder
 from lousho_cli.app.working import Worker
 from lousho_cli.domain import records as r
@@ -81,6 +82,25 @@ async def test_what_somebody_else_took_first_is_not_named(store: Unwritable) -> 
     await worker.work(AbortController().signal)
     assert (view.said, worker.stuck) == ([], False)
     await store.release(taken)
+
+
+async def test_one_that_works_once_waits_for_its_store_too(store: Unwritable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_FIRST_S", 0.01)
+    pending, tries = store.pending, 0
+
+    async def not_yet(*arguments: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries < 3:
+            error = StorageError("the server is starting up")
+            error.retryable = True
+            raise error
+        return await pending(*arguments)
+
+    store.pending = not_yet  # type: ignore[method-assign]
+    view = Seen()
+    await Worker(store, WorkOrder(once=True), view).work(AbortController().signal)
+    assert [one.type for one in view.said] == ["taken", "settled", "given-back"]
 
 
 async def free(_: str) -> None:

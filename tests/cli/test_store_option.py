@@ -11,6 +11,8 @@ from typing import Any
 import pg_server
 import pytest
 
+from lousho_cli.stores.postgres import database
+
 
 def test_case_205_only_the_named_store_is_read(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
     store("here", trip())
@@ -72,7 +74,8 @@ def test_a_copied_or_moved_store_works(lousho: Any, store: Any, trip: Any, folde
         assert lousho("show", "trip", "-q", "--store", path).out == "trip\n"
 
 
-def test_a_server_that_is_not_there_is_one_clear_line(lousho: Any) -> None:
+def test_a_server_that_is_not_there_is_one_clear_line(lousho: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 0.0)
     ran = lousho("list", "--store", "postgresql://anna:pass-word@127.0.0.1:1/db")
     assert ran.code == 1
     assert ran.err.startswith("error: postgresql://anna:[secret]@127.0.0.1:1/db: ")

@@ -19,6 +19,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.stores.file.store import FileStore
+from lousho_cli.stores.postgres import database
 from lousho_cli.tools.processes import start_time
 
 
@@ -449,15 +450,18 @@ def test_in_a_file_a_worker_says_how_it_stands_where_that_changed(project: Any, 
     assert said[-1].startswith("status: 0 running, 0 queued, 1 done, cost unknown")
 
 
-def test_of_a_worker_that_can_not_begin_the_error_comes_alone(lousho: Any) -> None:
-    refused = lousho("worker", "--store", "postgresql://u@127.0.0.1:1/x", "--status-every", "1ms")
+def test_of_a_worker_that_can_not_begin_the_error_comes_alone(lousho: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 0.0)
+    store = ("--store", "postgresql://u@127.0.0.1:1/x", "--wait-for-store", "0")
+    refused = lousho("worker", *store, "--status-every", "1ms")
     assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
     assert refused.err.startswith("error: ")
-    said = lousho("worker", "--store", "postgresql://u@127.0.0.1:1/x", "--json").out
-    assert [*json.loads(said)] == ["schema", "command", "error", "warnings"]
+    said = json.loads(lousho("worker", *store, "--json").out)
+    assert [*said] == ["schema", "command", "error", "warnings"]
+    assert said["error"]["retryable"] is True
 
 
-@pytest.mark.parametrize("wrong", ["--status-every=soon", "--status-every=-1s", "--lease=0", "--lease=1ms"])
+@pytest.mark.parametrize("wrong", ["--status-every=soon", "--status-every=-1s", "--lease=0", "--lease=1ms", "--wait-for-store=-1s"])
 def test_its_times_are_lengths_of_time(project: Any, wrong: str) -> None:
     ran = project.lousho("worker", "--once", wrong)
     assert ran.code == 2

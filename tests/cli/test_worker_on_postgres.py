@@ -14,6 +14,7 @@ from typing import Any
 import pg_server
 import psycopg
 import pytest
+from cutting_proxy import CuttingProxy
 from jsonschema import Draft202012Validator
 
 from lousho_cli.core.fold import fold
@@ -72,6 +73,29 @@ def line_of(process: Any, kind: str, session: str | None = None) -> Any:
         if line["type"] == kind and session in (None, line.get("session")):
             return line
     raise AssertionError(f"the worker ended without a line {kind} of {session}")
+
+
+@pytest.fixture
+def not_begun(url: str) -> Iterator[CuttingProxy]:
+    """The way to a server that was not started yet."""
+    proxy = CuttingProxy(int(url.partition("127.0.0.1:")[2].partition("/")[0]), begins=False)
+    yield proxy
+    proxy.close()
+
+
+def test_a_worker_that_was_started_before_its_server_waits_for_it(project: Any, cut: Any, spawn: Any, url: str, not_begun: Any) -> None:
+    project.write(["a"], "done")
+    cut("s")
+    store = ("--store", not_begun.url(url))
+    worker = spawn("worker", "--json", "--wait-for-store", "5m", *store, *AGENTS)
+    said = worker.stderr.readline()
+    assert said.startswith("warning: the store is not there yet, and is waited for ")
+    assert "Connection refused" in said
+    not_begun.begin()
+    assert line_of(worker, "settled", "s")["done"]["text"] == "done"
+    worker.send_signal(signal.SIGTERM)
+    assert "warning: the store can be read now\n" in worker.communicate(timeout=30)[1]
+    assert worker.returncode == 143
 
 
 def test_what_a_stopped_worker_ran_goes_on_elsewhere_at_once_and_costs_no_attempt(project: Any, cut: Any, spawn: Any) -> None:

@@ -1,4 +1,4 @@
-"""Aborts, stops and cancelled tasks (checklist: 57, 136, 137; DESIGN 6.8)."""
+"""Aborts, stops and cancelled tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pauses and decisions (checklist: awaiting approval, approvals)."""
+"""Pauses and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn that asks for several tools (checklist: batches)."""
+"""One turn that asks for several tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored, and when (checklist: checkpoint writes)."""
+"""What is stored, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decision does to the run that goes on: budget, edits, refusals, crashes (checklist: approvals; DESIGN 6.4)."""
+"""What a decision does to the run that goes on: budget, edits, refusals, crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents whose instructions, tools and model are functions of what they are asked (checklist: drift of agents)."""
+"""Agents whose instructions, tools and model are functions of what they are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished session goes on as a conversation (checklist: finished sessions)."""
+"""A finished session goes on as a conversation."""
 
 from __future__ import annotations
 

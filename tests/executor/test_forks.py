@@ -1,4 +1,4 @@
-"""Forks (checklist: fork; DESIGN 6.5)."""
+"""Forks."""
 
 from __future__ import annotations
 

@@ -163,6 +163,15 @@ async def test_a_blocked_answer_is_withheld(store: Any, bench: Any) -> None:
     assert "the secret" not in str(saved) + str([e for e in events if isinstance(e, TextDelta)])
 
 
+async def test_an_answer_that_passed_is_told_whole(log_stores: Any, bench: Any) -> None:
+    """No piece of it may be told before the guardrail saw all of it."""
+    events: list[Any] = []
+    stars = Guardrail("output", lambda answer: {"rewrite": answer.text.replace("7", "*")})
+    await bench.run(log_stores, bench.Model("it is 7"), guardrails=[stars], on_event=events.append)
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["it is *"]
+    assert [event.seq for event in events] == list(range(len(events)))
+
+
 async def test_an_answer_may_be_rewritten(store: Any, bench: Any) -> None:
     guards = [
         Guardrail("output", lambda answer: {"rewrite": answer.text.replace("7", "*")}, "stars"),

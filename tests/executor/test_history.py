@@ -1,4 +1,4 @@
-"""The ring (checklist: history)."""
+"""The ring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks: what a caller's functions around tools, model calls and the end of a run may do (checklist: hooks, DE 8, 61, 62, 151)."""
+"""Hooks: what a caller's functions around tools, model calls and the end of a run may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going on with an unfinished run (checklist: resume)."""
+"""Going on with an unfinished run."""
 
 from __future__ import annotations
 

@@ -50,6 +50,13 @@ async def test_de_158_a_defined_tool_gets_the_same_call_id_through_a_sandbox_als
     assert through == [({"amount": 5}, "c1"), ({"amount": 5}, "c1")], "a sandbox gets plain data"
 
 
+async def test_a_sandbox_that_is_no_coroutine_gives_the_result(bench: Any, box: Any) -> None:
+    """It did its work: an error would have the model do it again."""
+    options = {"sandbox_execute": lambda tool, args, context: f"{tool.name} elsewhere"}
+    result = await bench.run(bench.custom(), bench.Model(bench.Calls("book"), "done"), [box.tool("book")], **options)
+    assert (bench.result(result.messages, "c1"), box.ran) == ("book elsewhere", [])
+
+
 async def test_ds_217_the_keys_of_a_run_are_the_same_in_every_attempt(store: Any, bench: Any, box: Any) -> None:
     seen: list[tuple[int, str, str, str]] = []
 

@@ -1,12 +1,18 @@
-"""A host over each store, and models that are told what to do."""
+"""A host over each store, and models that are told what to do.
+
+``LOUSHO_HOST_STORES=postgres pytest tests/host`` runs on a real PostgreSQL what else runs on the stores of one machine; by hand, as that
+costs minutes, and CI asks PostgreSQL the same in the contracts.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pg_server
 import pytest
 
 from lousho_cli.domain.messages import Message
@@ -16,28 +22,37 @@ from lousho_cli.stores.file.store import FileStore
 from lousho_cli.stores.memory import MemoryStore
 from lousho_cli.stores.sqlite.store import SqliteStore
 
+STORES = os.environ.get("LOUSHO_HOST_STORES", "memory,file,sqlite").split(",")
 
-@pytest.fixture(params=["memory", "file", "sqlite"])
+
+@pytest.fixture(params=STORES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
     if request.param == "memory":
         yield MemoryStore()
-    elif request.param == "file":
-        yield FileStore(tmp_path / ".lousho")
     else:
-        made = SqliteStore(tmp_path / "lousho.db")
+        made = _lasting(request.param, tmp_path)
         yield made
-        made.close()
+        if not isinstance(made, FileStore):
+            made.close()
 
 
-@pytest.fixture(params=["file", "sqlite"])
+@pytest.fixture(params=[name for name in STORES if name != "memory"])
 async def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
     """A store that survives its process."""
-    if request.param == "file":
-        yield FileStore(tmp_path / ".lousho")
-    else:
-        made = SqliteStore(tmp_path / "lousho.db")
-        yield made
+    made = _lasting(request.param, tmp_path)
+    yield made
+    if not isinstance(made, FileStore):
         made.close()
+
+
+def _lasting(name: str, folder: Path) -> Any:
+    if name == "file":
+        return FileStore(folder / ".lousho")
+    if name == "sqlite":
+        return SqliteStore(folder / "lousho.db")
+    from lousho_cli.stores.postgres.store import PostgresStore
+
+    return PostgresStore(pg_server.place_url(folder))
 
 
 @pytest.fixture

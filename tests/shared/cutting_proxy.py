@@ -8,11 +8,16 @@ from contextlib import suppress
 
 
 class CuttingProxy:
-    """Leads ``port`` to a server on loopback. All its connections are cut by ``cut_all``, or one of them by what it says."""
+    """Leads ``port`` to a server on loopback. All its connections are cut by ``cut_all``, or one of them by what it says.
 
-    def __init__(self, server_port: int) -> None:
+    begins: False for one that nobody can connect to, as to a server that was not started, before ``begin``.
+    """
+
+    def __init__(self, server_port: int, *, begins: bool = True) -> None:
         self._server_port = server_port
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -20,6 +25,12 @@ class CuttingProxy:
         self.cuts = 0
         self.silent = False
         self._refuses = False
+        if begins:
+            self.begin()
+
+    def begin(self) -> None:
+        """Takes connections from now on."""
+        self._listener.listen()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def url(self, server_url: str) -> str:

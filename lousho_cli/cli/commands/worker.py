@@ -31,6 +31,14 @@ def run(
     lease: Annotated[
         str, typer.Option("--lease", metavar="TIME", help="How long a session stays with a worker on another machine that fell silent.")
     ] = "30s",
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait-for-store",
+            metavar="TIME",
+            help="How long it waits for a store that is away when it begins; 0 for not at all.  [default: 30s; with --once 0]",
+        ),
+    ] = None,
     output: Format = "text",
 ) -> int:
     """Take work that nobody drives, until stopped. What runs then is given back, and another worker goes on with it at once."""
@@ -46,7 +54,9 @@ def run(
     flags = RunFlags(on_drift=on_drift, interrupted=interrupted)
     choice = AgentChoice(agents=tuple(agents or ()), store=face.store)
     every_ms = _ms(status_every, "--status-every", "60s, or 0 for never", zero=True)
-    order = WorkOrder(concurrency, once, flags, choice, every_ms / 1000, _ms(lease, "--lease", "30s", least=_SHORTEST_LEASE_MS))
+    lease_ms = _ms(lease, "--lease", "30s", least=_SHORTEST_LEASE_MS)
+    wait_ms = _ms(wait or ("0" if once else "30s"), "--wait-for-store", "30s, or 0 for not at all", zero=True)
+    order = WorkOrder(concurrency, once, flags, choice, every_ms / 1000, lease_ms, wait_ms / 1000)
     return asyncio.run(_work(face, order))
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from lousho_cli.errors import StorageError
 from lousho_cli.stores.postgres.address import Address
 from lousho_cli.stores.postgres.driver import Connection, Error, Pool, psycopg, psycopg_pool
-from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, storage_error
+from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, nobody_there, not_yet, storage_error
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.schema import VERSION, known_version, migrate
 
@@ -30,23 +30,14 @@ Operation = Callable[[Hand], T]
 PATIENCE_S = 15.0
 """How long an operation is tried again while the server is away; all together, as one that was away so long is not waited for by each."""
 
+BRIEFLY_S = 2.0
+"""How long the very first connection is tried again where nobody answers: as long as a server is away that is started anew. Longer would
+only keep a person waiting who named a wrong address.
+"""
+
 _LEAST_S = 0.5
 
 _FIRST_S, _LONGEST_S = 0.02, 1.0
-_PASSING = (
-    "starting up",
-    "shutting down",
-    "not yet accepting",
-    "too many",
-    "recovery",
-    "connection slots",
-    "closed the connection",
-    "terminating connection",
-    "error response during",  # as the driver says it before it knows whom it talks to: why is not told then
-    "is read-only",
-)
-"""What a server says that is there, but not yet, or no more for a moment."""
-
 _CANCEL_S = 2.0
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it would say on stderr is said by our errors
 
@@ -60,6 +51,7 @@ class Database:
         self._pool: Pool[Connection] | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._version = 0
+        self._first_tried: float | None = None
         self._away: tuple[float, float] | None = None  # when it was found away first, and last
         self._closed = False
         self.settings: dict[str, Any] = {
@@ -82,9 +74,9 @@ class Database:
         """``run`` for what only reads; ``nothing`` where there are no tables."""
         return await self.run(partial(self._or_nothing, operation, nothing), writes=False)
 
-    def look(self, operation: Operation[T], nothing: T) -> T:
-        """``read``, on this thread."""
-        return self.now(partial(self._or_nothing, operation, nothing), writes=False)
+    def look(self, operation: Operation[T], nothing: T, *, patience_s: float = PATIENCE_S, limit_s: float | None = None) -> T:
+        """``read``, on this thread, and as patient as ``now`` is told to be."""
+        return self.now(partial(self._or_nothing, operation, nothing), writes=False, patience_s=patience_s, limit_s=limit_s)
 
     def _or_nothing(self, operation: Operation[T], nothing: T, hand: Hand) -> T:
         try:
@@ -204,12 +196,16 @@ class Database:
     def _connect(self) -> Connection:
         try:
             return Connection.connect(self.address.url, **self.settings)
-        except psycopg.OperationalError as error:
-            if any(words in str(error) for words in _PASSING):
+        except Error as error:
+            if not_yet(error) or (nobody_there(error) and self._tried_briefly()):
                 raise  # a moment more, and it is there
             raise storage_error(self.address, error) from None
-        except Error as error:
-            raise storage_error(self.address, error) from None
+
+    def _tried_briefly(self) -> bool:
+        now = time.monotonic()
+        if self._first_tried is None:
+            self._first_tried = now
+        return now - self._first_tried < BRIEFLY_S
 
     def _reason(self, error: Error) -> Error:
         """Why the pool gave no connection: it does not say."""

@@ -56,8 +56,36 @@ _CONNECTING = (
 """What a server that is there says to who wants to connect, in English: words, what must stand there too, and what to do."""
 
 
+_NOT_YET = (
+    "starting up",
+    "shutting down",
+    "not yet accepting",
+    "too many",
+    "recovery",
+    "connection slots",
+    "closed the connection",
+    "terminating connection",
+    "error response during",  # as the driver says it before it knows whom it talks to: why is not told then
+    "is read-only",
+)
+"""What a server says that is there, but not yet, or no more for a moment."""
+
+_NOBODY = ("s the server running", "failed to resolve", "did not answer in time", "timeout expired")
+"""What the driver says where it met no server at all."""
+
+
 class ServerAwayError(StorageError):
     """A server that could not be reached, or did not answer, for as long as it was tried. What was asked of it plays no part."""
+
+
+def not_yet(error: Error) -> bool:
+    """Whether a server that was connected to is there, and a moment more may do."""
+    return isinstance(error, psycopg.OperationalError) and any(words in str(error) for words in _NOT_YET)
+
+
+def nobody_there(error: Error) -> bool:
+    """Whether no server was met where one was to be connected to: it was not started yet, or the address is wrong."""
+    return isinstance(error, psycopg.OperationalError) and any(words in str(error) for words in _NOBODY)
 
 
 def may_pass(error: Error) -> bool:
@@ -82,7 +110,9 @@ def storage_error(address: Address, error: Error) -> StorageError:
         detail = f"all of the {address.connections} connections of this process are in use"
         return StorageError(f"{address.shown}: {detail}", hint="Raise ?connections= of this store, or ask for less at once.")
     if error.sqlstate is None and may_pass(error):
-        return ServerAwayError(f"{address.shown}: {text}", hint=_hint(text))
+        away = ServerAwayError(f"{address.shown}: {text}", hint=_hint(text))
+        away.retryable = any(words in text for words in (*_NOT_YET, *_NOBODY))
+        return away
     return StorageError(f"{address.shown}: {text or type(error).__name__}")
 
 

@@ -27,12 +27,13 @@ class Keeper(LeaseKeeper[PostgresClaim, Hand]):
         self.free_later(partial(give_back, held=dropped.held, channel=self._channel))
 
     def freed(self, frees: Sequence[Callable[[Hand], object]]) -> None:
-        self._database.now(lambda hand: [free(hand) for free in frees], patience_s=1.0, limit_s=5.0)
+        # Where the tables went nothing is held any more; they are not made anew for it.
+        self._database.look(lambda hand: _all(hand, frees), None, patience_s=1.0, limit_s=5.0)
 
     def renewed(self, claims: Sequence[PostgresClaim]) -> set[PostgresClaim]:
         limit_s = max(min((claim.renew_s for claim in claims), default=1.0), 0.5)
         try:
-            return self._database.now(lambda hand: self._lost_among(hand, claims), patience_s=1.0, limit_s=limit_s)
+            return self._database.now(lambda hand: self._lost_among(hand, claims), writes=False, patience_s=1.0, limit_s=limit_s)
         except LogVersionError as error:
             for claim in claims:
                 claim.fail(error)  # it would write what the tables are no longer made for
@@ -44,3 +45,8 @@ class Keeper(LeaseKeeper[PostgresClaim, Hand]):
         arrived = steady()
         late = [claim for claim in claims if claim.late_at(arrived)]
         return lost_among(hand, late) if late else set()
+
+
+def _all(hand: Hand, frees: Sequence[Callable[[Hand], object]]) -> None:
+    for free in frees:
+        free(hand)

@@ -51,7 +51,8 @@ def adopt(connection: sqlite3.Connection, path: str, history_limit: int) -> Call
 
 
 def _write(connection: sqlite3.Connection, adopted: Adopted, history_limit: int) -> None:
-    batches = batches_of(adopted, Session(), _EPOCH, socket.gethostname(), history_limit)
+    limit = history_limit if adopted.ring else 0  # what was saved before the file kept a history has none until its next save
+    batches = batches_of(adopted, Session(), _EPOCH, socket.gethostname(), limit)
     no = number_of(connection, adopted.id)
     insert(connection, lines_of(no, batches))
     connection.execute("UPDATE logs SET epoch = ? WHERE no = ?", (_EPOCH, no))

@@ -1,7 +1,8 @@
-"""The first connection meets a server that is about to end, or was just started: it is tried again, as any later one is."""
+"""The first connection meets a server that is about to end, or is only being started: it is tried again, as any later one is."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from cutting_proxy import CuttingProxy
 
+from lousho_cli.errors import StorageError
+from lousho_cli.stores.postgres import database
 from lousho_cli.stores.postgres.store import PostgresStore
 
 FATAL = b"SFATAL\0VFATAL\0C57P02\0Mterminating connection due to unexpected postmaster exit\0\0"
@@ -55,3 +58,42 @@ async def test_it_is_tried_again(how: str, url: str, rude: Any, opened: Callable
     store = opened(f"{proxy.url(url)}&sslmode={'prefer' if how == 'an error before TLS' else 'disable'}&gssencmode=disable")
     assert (await store.heads()).heads == ()
     assert proxy.refused == 1
+
+
+@pytest.fixture
+def not_begun(url: str) -> Iterator[CuttingProxy]:
+    """The way to a server that was not started yet."""
+    proxy = CuttingProxy(int(url.partition("127.0.0.1:")[2].partition("/")[0]), begins=False)
+    yield proxy
+    proxy.close()
+
+
+async def test_a_server_that_comes_in_a_moment_is_waited_for(
+    url: str, not_begun: CuttingProxy, opened: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 60.0)
+    store = opened(not_begun.url(url))
+    heads = asyncio.create_task(store.heads())
+    async with asyncio.timeout(30):
+        while store.database._first_tried is None:
+            await asyncio.sleep(0.01)
+    not_begun.begin()
+    assert (await heads).heads == ()
+
+
+async def test_one_that_does_not_is_said_to_be_away(
+    url: str, not_begun: CuttingProxy, opened: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 0.0)
+    with pytest.raises(StorageError, match="Connection refused") as away:
+        await opened(not_begun.url(url)).heads()
+    assert away.value.retryable
+    with pytest.raises(StorageError, match="failed to resolve") as nowhere:
+        await opened("postgresql://u@nowhere.invalid/x").heads()
+    assert nowhere.value.retryable, "the network may not be up yet"
+
+
+async def test_a_server_that_will_not_have_us_is_not_waited_for(url: str, opened: Callable[..., PostgresStore]) -> None:
+    with pytest.raises(StorageError, match="does not exist") as refused:
+        await opened(url.replace("/postgres?", "/no-such-database?")).heads()
+    assert not refused.value.retryable

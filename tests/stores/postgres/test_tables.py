@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pg_server
@@ -22,7 +23,7 @@ from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.errors import ConfigurationError, InputRejectedError, LogVersionError, SessionBusyError, StorageError
 from lousho_cli.ports.sessions import read_session
-from lousho_cli.stores.postgres import deleting, schema
+from lousho_cli.stores.postgres import claims, deleting, schema
 from lousho_cli.stores.postgres.address import read_address
 from lousho_cli.stores.postgres.store import PostgresStore
 
@@ -89,6 +90,17 @@ async def test_a_schema_that_was_renamed_is_no_empty_one(new_url: str, opened: O
             await look
     sql(f"ALTER SCHEMA {name}_old RENAME TO {name}")
     assert (await opened(new_url).read("trip")).head == 1
+
+
+async def test_who_frees_a_log_or_renews_makes_no_tables(new_url: str, opened: Open, sql: Any) -> None:
+    store = opened(new_url)
+    claim = await store.claim("trip", "h")
+    name = store.address.schema
+    sql(f"DROP SCHEMA {name} CASCADE")
+    assert await store.head("trip") is None  # it has seen that they are gone
+    store._keeper.freed([partial(claims.give_back, held=claim.held, channel="c")])
+    assert store._keeper.renew() < 1, "it could not"
+    assert sql("SELECT 1 FROM pg_namespace WHERE nspname = %s", name) == []
 
 
 async def test_case_182_of_twenty_who_begin_a_session_one_owns_it(url: str, opened: Open, batch: MakeBatch) -> None:

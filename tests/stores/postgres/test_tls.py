@@ -17,6 +17,7 @@ from lousho_cli.app.driving import store_flag
 from lousho_cli.app.secrets import mask_url
 from lousho_cli.domain import records as r
 from lousho_cli.errors import SDKError, StorageError
+from lousho_cli.stores.postgres import database
 from lousho_cli.stores.postgres.store import PostgresStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -116,7 +117,10 @@ async def test_a_mode_that_does_not_exist_is_named(refused: Callable[[str, str],
         "me:hush-hush@nowhere.invalid/x",
     ],
 )
-async def test_a_password_is_shown_nowhere(opened: Open, caplog: pytest.LogCaptureFixture, place: str) -> None:
+async def test_a_password_is_shown_nowhere(
+    opened: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 0.0)
     caplog.set_level(logging.DEBUG)
     address = "postgresql://" + place.replace("{at}", f"127.0.0.1:{free_port()}")
     shown = [mask_url(address), mask_url(f"store: {address} (flag)"), mask_url(f'{{"store":"{address}"}}')]
@@ -135,6 +139,7 @@ async def test_a_password_is_shown_nowhere(opened: Open, caplog: pytest.LogCaptu
 
 
 async def test_a_password_of_the_environment_is_shown_nowhere(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 0.0)
     monkeypatch.setenv("PGPASSWORD", "hush-hush")
     with pytest.raises(StorageError) as caught:
         await opened(f"postgresql://me@127.0.0.1:{free_port()}/x").heads()

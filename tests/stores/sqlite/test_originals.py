@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lousho_cli import AgentExecutor, ScriptedProvider, resume_after_approval
-from lousho_cli.errors import SessionAwaitingApprovalError, StorageError
+from lousho_cli.errors import NotFoundError, SessionAwaitingApprovalError, StorageError
 from lousho_cli.stores.sqlite import schema
 from lousho_cli.stores.sqlite.store import SqliteStore
 from lousho_cli.tools.function import function_tool
@@ -120,8 +120,13 @@ async def test_its_tables_stay_under_other_names(original: Path) -> None:
 async def test_case_170_de_170_a_file_from_before_the_history_opens_and_gains_it(original: Path, tools: list[Any]) -> None:
     change(original, "DROP TABLE checkpoint_history", "PRAGMA user_version = 2")
     store = SqliteStore(original)
-    # What was saved last is the newest entry, as it is the checkpoint itself.
-    assert [one.step for one in await store.checkpoints.history("job-1")] == [2]
+    assert await store.checkpoints.history("job-1") == []
+    assert store.database.query("SELECT * FROM checkpoint_history") == []
+    loaded = await store.checkpoints.load("job-1")
+    assert loaded is not None
+    assert loaded.step_index == 2
+    with pytest.raises(NotFoundError, match="before its store kept one"):
+        await AgentExecutor.fork("job-1", 2, store.checkpoints)
     model = ScriptedProvider([{"text": ""}, {"text": ""}, {"text": "Again."}])
     result = await AgentExecutor.execute(
         agent={"name": "trip", "instructions": "You plan trips."},
@@ -134,7 +139,7 @@ async def test_case_170_de_170_a_file_from_before_the_history_opens_and_gains_it
     assert result.text == "Again."
     assert [message.role for message in result.messages][-2:] == ["user", "assistant"]
     history = await store.checkpoints.history("job-1")
-    assert (len(history), history[0].status) == (2, "finished")
+    assert [(one.step, one.status) for one in history] == [(1, "finished")]
     store.close()
 
 
