@@ -135,6 +135,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "LOUSHO_EVALS_NOT_FOUND": ErrorCode("There is no such eval, case or tag here.", "The message says what there is.", 2),
     "LOUSHO_EVALS_RUNNER_MISSING": ErrorCode("Evals run on pytest, which is missing.", 'Install it: `pip install "lousho[eval]"`.', 2),
     # Stores
+    "LOUSHO_NO_THREAD": ErrorCode(
+        "The system gives this process no further thread.",
+        "End other processes of this user or container, or raise its limit (`ulimit -u`, the pids limit of a container), and go on.",
+        1,
+    ),
     "LOUSHO_STORAGE_FAILED": ErrorCode("The store can not be read or written.", "Check the path, its permissions and the free space.", 1),
     "LOUSHO_NOT_A_STORE": ErrorCode("The path is something else than a store.", "Name the folder that holds `sessions/`.", 7),
     "LOUSHO_LOG_DAMAGED": ErrorCode("A log has a hole in the middle.", "See `lousho fsck`; `--repair` keeps what stands.", 7),

@@ -34,7 +34,7 @@ class Settings(BaseModel):
     interrupted: Literal["rerun", "report"] | None = Field(None, description="What to do with a call that was cut.")
     agents: list[str] | None = Field(None, description="Agent files, or folders of them, to find agents by name in.")
     redact: list[str] | None = Field(None, description="Regular expressions of what export --redact takes out besides keys.")
-    redact_keys: list[str] | None = Field(None, description="Names under which export --redact and cassettes keep no text, as password.")
+    redact_keys: list[str] | None = Field(None, description="Names of texts and numbers that export --redact and cassettes keep none of.")
 
 
 _LISTS = frozenset({"agents", "redact", "redact_keys"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from lousho_cli.app.agents import find_agent
 from lousho_cli.app.harnesses import FileAgent, agent_of, harness_of
@@ -13,6 +14,12 @@ from lousho_cli.domain.heads import Head
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.host.observing import Observer, TurnEnd
 from lousho_cli.ports.log_store import LogStore
+
+
+class Driven(NamedTuple):
+    """A session that was driven, and its head as it was given back; None where nothing was written to it."""
+
+    head: Head | None
 
 
 class OwnAgents:
@@ -39,17 +46,16 @@ class OwnAgents:
         async with agent_of(find_agent(head.id, head.agent, head.path, self._choice), self._flags) as agent:
             yield agent
 
-    async def drive(self, head: Head, agent: FileAgent, begun: Callable[[], None] = lambda: None) -> bool:
-        """Drives a session that was found until it has nothing more to do; False where somebody else was quicker.
+    async def drive(self, head: Head, agent: FileAgent, begun: Callable[[], None] = lambda: None) -> Driven | None:
+        """Drives a session that was found until it has nothing more to do; None where somebody else was quicker.
 
         It keeps the harness it has: whoever said or stored which agent is its own has decided that.
         """
         harness = harness_of(agent, self._choice.store, head.harness or head.agent or None)
         if not await self._host.resume_pending([harness], only=[head.id]):
-            return False
+            return None
         begun()
-        await self._host.idle(head.id)
-        return True
+        return Driven(await self._host.idle(head.id))
 
     async def close(self) -> None:
         """Stops what runs, for others to go on with at once."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from lousho_cli.core.secret_keys import MARK, text_under
+from lousho_cli.core.secret_keys import MARK, under
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.interchange.writing.redacting import Redact
 
@@ -66,12 +67,12 @@ class Counting:
         self.changed = 0
 
     def __call__(self, text: str) -> str:
-        return self._counted(text, text if self._redact is None else self._redact(text))
+        return str(self._counted(text, text if self._redact is None else self._redact(text)))
 
-    def under(self, key: str, text: str) -> str:
-        """A text that stands under a key of data; see ``text_under``."""
-        return self._counted(text, text if self._redact is None else text_under(key, text, self._redact))
+    def under(self, key: str, value: Any) -> Any:
+        """A text or a number that stands under a key of data; see ``secret_keys.under``."""
+        return self._counted(value, value if self._redact is None else under(key, value, self._redact))
 
-    def _counted(self, text: str, clean: str) -> str:
-        self.changed += clean != text
+    def _counted(self, value: Any, clean: Any) -> Any:
+        self.changed += clean != value
         return clean

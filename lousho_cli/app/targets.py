@@ -105,7 +105,6 @@ def _from_module(path: Path, name: str | None) -> AgentFile:
     found = attribute_of(module, name or "agent", "target")
     if isinstance(found, AgentFile):
         return msgspec.structs.replace(found, path=path.absolute(), attribute=name or "agent")
-<<<<<<< HEAD
     driver = _driven_by(found)
     if driver:
         raise ConfigurationError(
@@ -113,15 +112,6 @@ def _from_module(path: Path, name: str | None) -> AgentFile:
             field="target",
             code=INVALID,
             hint="For the command line, name an agent beside it: a dictionary, or an object, with name, prompt, provider and tools.",
-=======
-    driven = _driven_by_its_program(found)
-    if driven:
-        raise ConfigurationError(
-            f"{path.name}:{name or 'agent'} is {driven}",
-            field="target",
-            code=INVALID,
-            hint="Name an agent beside it: a dictionary with name, prompt, provider and tools, which may be the same objects.",
->>>>>>> d646939c10bc202673335e99e3d4f55747aaa925
         )
     parts = found if isinstance(found, dict) else _parts_of(found)
     if parts is None:
@@ -134,24 +124,15 @@ def _from_module(path: Path, name: str | None) -> AgentFile:
     return agent_from(parts, folder=path.absolute().parent, path=path.absolute(), attribute=name or "agent")
 
 
-<<<<<<< HEAD
 def _driven_by(value: Any) -> str:
     """What an object is that the program which makes it drives by itself, and how; '' for anything else."""
-=======
-def _driven_by_its_program(value: Any) -> str:
-    """What it is, of what the program that makes it drives; "" for anything else."""
->>>>>>> d646939c10bc202673335e99e3d4f55747aaa925
     from lousho_cli.executor.create_agent import DurableAgent
     from lousho_cli.host.harness import Harness
 
     if isinstance(value, Harness):
         return "a harness, which the program that makes it drives: host.open(harness, ID), then send"
     if isinstance(value, DurableAgent):
-<<<<<<< HEAD
         return "of create_agent, so the program that makes it drives it: agent.send(…), agent.resume(ID)"
-=======
-        return "made by create_agent, and the program that makes it drives it: agent.send(TEXT, SESSION)"
->>>>>>> d646939c10bc202673335e99e3d4f55747aaa925
     return ""
 
 

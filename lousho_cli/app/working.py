@@ -178,8 +178,9 @@ class Worker:
         try:
             async with self._agents.agent_of(head) as agent:
                 self._driven[head.id] = agent.file
-                if await self._agents.drive(head, agent, lambda: self._take(head.id)):
-                    await self._given_back(head)
+                driven = await self._agents.drive(head, agent, lambda: self._take(head.id))
+                if driven is not None:
+                    await self._given_back(head, driven.head)
                 else:
                     await self._not_taken(head)
         except AbortedError:
@@ -200,8 +201,8 @@ class Worker:
             self._stand()
             self._tell("taken", session_id, agent=agent)
 
-    async def _given_back(self, head: Head) -> None:
-        now, at = await self._store.head(head.id), SYSTEM_CLOCK.now()
+    async def _given_back(self, head: Head, left: Head | None) -> None:
+        now, at = left or await self._store.head(head.id), SYSTEM_CLOCK.now()
         self._tell("given-back", head.id, pending=now is not None and has_work(now, at))
         if now is not None and now.seq == head.seq and await any_to_look_after(self._store, now, at):
             self._leave(head.id, head.agent, RunFailure(message="a background agent of it can not be gone on with here"))

@@ -204,7 +204,7 @@ def face_of(context: Any) -> Face:
 
 
 def _said(error: BaseException) -> tuple[str, str, str]:
-    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError, StorageError
+    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError, StorageError, no_thread
 
     if isinstance(error, SDKError):
         hint = error.hint
@@ -215,6 +215,8 @@ def _said(error: BaseException) -> tuple[str, str, str]:
         return error.detail, error.code, hint
     if isinstance(error, PropagatingToolError):
         return str(error) or "a tool stopped the run", "LOUSHO_TOOL_STOPPED_RUN", "What the other calls gave is saved."
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):  # as Python says it, whoever asked for one
+        return _said(no_thread(SDKError, error))
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
         return f"{name}{error.strerror or error}", "LOUSHO_SYSTEM_ERROR", "Check the path, its permissions and the free space."

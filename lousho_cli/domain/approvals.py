@@ -15,6 +15,7 @@ import msgspec
 from lousho_cli.domain.agent import Agent, Fingerprint
 from lousho_cli.domain.messages import Message, ToolCall
 from lousho_cli.domain.plain import plain
+from lousho_cli.domain.unfolding import unfolds
 from lousho_cli.domain.usage import RunUsage, StepUsage
 
 WaitKind = Literal["tool", "question", "sign-in", "secret"]
@@ -128,7 +129,7 @@ class StoredApproval(msgspec.Struct, frozen=True, gc=False):
 def digest_of(args: Any) -> str:
     """First 16 hex digits of SHA-256 over the key-sorted compact JSON of validated arguments, as they are stored."""
     try:
-        text = _sorted_json(args)
+        text = _sorted_json(plain(args)[0] if unfolds(args) else args)
     except (ValueError, TypeError, RecursionError):
         text = _sorted_json(plain(args)[0])
     return hashlib.sha256(text).hexdigest()[:16]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from lousho_cli.domain.plain import json_text, plain
+from lousho_cli.domain.unfolding import unfolds
 from lousho_cli.errors import ConfigurationError
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -142,9 +143,17 @@ def message_from(value: MessageLike) -> Message:
 def is_sound(message: Message) -> bool:
     """Whether a message is read back as it is once it was written."""
     try:
+        if not _holds_text_alone(message) and unfolds(message):
+            return False
         return _decoder.decode(_encoder.encode(message)) == message
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+    except (msgspec.MsgspecError, AttributeError, TypeError, ValueError, RecursionError):
         return False
+
+
+def _holds_text_alone(message: Message) -> bool:
+    if message.metadata is not None or type(message.content) is not str:
+        return False
+    return all(type(call.arguments) is str for call in message.tool_calls)
 
 
 def remade(value: MessageLike, **instead: Any) -> Message:

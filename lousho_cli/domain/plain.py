@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from lousho_cli.domain.unfolding import fields_of, unfolds
+
 MOST_BITS = 14_284
 """The longest integer that is written as a number: up to 4300 digits, past which Python reads no integer from text."""
 
@@ -31,13 +33,15 @@ def json_text(value: Any) -> tuple[str, bool]:
     try:
         if type(value) is str or _is_exact(value):
             return _fast_encoder.encode(value).decode(), False
-        text = _encoder.encode(value)
-        if not text.isascii():
-            text.encode()
-        return text, False
+        if not unfolds(value):
+            text = _encoder.encode(value)
+            if not text.isascii():
+                text.encode()
+            return text, False
     except (ValueError, TypeError, RecursionError):
-        clean, altered = plain(value)
-        return _encoder.encode(clean), altered
+        pass  # it holds what JSON does not
+    clean, altered = plain(value)
+    return _encoder.encode(clean), altered
 
 
 _EXACT: frozenset[type] = frozenset((str, int, bool, type(None)))
@@ -65,12 +69,13 @@ def _is_exact(value: Any) -> bool:
     return True
 
 
-def plain(value: Any, _around: tuple[int, ...] = ()) -> tuple[Any, bool]:
+def plain(value: Any, _around: tuple[int, ...] = (), _seen: dict[int, Any] | None = None) -> tuple[Any, bool]:
     """``value`` as data that JSON can hold exactly, and whether that changed anything.
 
     Numbers that are not finite become "NaN", "Infinity" or "-Infinity", an integer of more than
     4300 digits its digits as text, a lone surrogate U+FFFD, bytes ``{"$bytes": base64}``, what stands
-    within itself "[itself]", anything else that JSON does not know its text.
+    within itself "[itself]", anything else that JSON does not know its text. Where parts stand in it
+    so often that it could not be written, each is written where it stands first and is "[again]" elsewhere.
     """
     if value is None or isinstance(value, bool):
         return value, False
@@ -82,20 +87,35 @@ def plain(value: Any, _around: tuple[int, ...] = ()) -> tuple[Any, bool]:
         return _plain_float(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": base64.b64encode(bytes(value)).decode()}, True
-    if id(value) in _around:
-        return "[itself]", True
-    if len(_around) >= _DEEPEST:
-        return "[too deep]", True
+    if not _around and unfolds(value):
+        _seen = {}
+    cut = _cut(value, _around, _seen)
+    if cut is not None:
+        return cut, True
     around = (*_around, id(value))
     if isinstance(value, dict):
         keys = [text_of(key) for key in value]
-        items = [plain(item, around) for item in value.values()]
+        items = [plain(item, around, _seen) for item in value.values()]
         changed = any(altered for _, altered in items) or any(key != old for key, old in zip(keys, value, strict=True))
         return {key: item for key, (item, _) in zip(keys, items, strict=True)}, changed
     if isinstance(value, (list, tuple, set, frozenset)):
-        items = [plain(item, around) for item in value]
+        items = [plain(item, around, _seen) for item in value]
         return [item for item, _ in items], any(altered for _, altered in items) or isinstance(value, (set, frozenset))
-    return _plain_object(value, around)
+    return _plain_object(value, around, _seen)
+
+
+def _cut(value: Any, around: tuple[int, ...], seen: dict[int, Any] | None) -> str | None:
+    """What stands in place of a part that is not followed; None for one that is, which is noted in ``seen``."""
+    if id(value) in around:
+        return "[itself]"
+    if len(around) >= _DEEPEST:
+        return "[too deep]"
+    if seen is not None:
+        if id(value) in seen:
+            return "[again]"
+        if not isinstance(value, (tuple, frozenset)) or value:  # whose empty one is the same everywhere
+            seen[id(value)] = value  # kept, so that nothing made meanwhile takes its place in memory
+    return None
 
 
 def text_of(value: object) -> str:
@@ -108,11 +128,11 @@ def text_of(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _plain_object(value: Any, around: tuple[int, ...]) -> tuple[Any, bool]:
+def _plain_object(value: Any, around: tuple[int, ...], seen: dict[int, Any] | None) -> tuple[Any, bool]:
     kind = type(value)
-    fields = getattr(kind, "__dataclass_fields__", None)
-    if fields is not None:
-        return plain({name: getattr(value, name) for name in fields}, around)
+    if getattr(kind, "__dataclass_fields__", None) is not None or seen is not None:
+        fields = fields_of(value)
+        return (text_of(value), True) if fields is None else plain(fields, around, seen)
     if callable(getattr(kind, "model_dump", None)):
         return plain(value.model_dump(mode="json"), around)
     if isinstance(value, msgspec.Struct):

@@ -10,7 +10,7 @@ from typing import Any
 
 from lousho_cli.core.masking import names_secret, values_masker
 from lousho_cli.core.redaction import masked
-from lousho_cli.core.secret_keys import MARK, SecretKeys, says_what, secret_keys, text_under
+from lousho_cli.core.secret_keys import MARK, SecretKeys, says_what, secret_keys, under
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import HookError
 
@@ -36,21 +36,21 @@ def redactor(own: Redact | None = None, environ: Mapping[str, str] | None = None
         HookError: ``own`` raised, or gave no text.
     """
     secrets = tuple((name, value) for name, value in (environ or {}).items() if names_secret(name))
-    under = secret_keys(tuple(keys))
-    return _redactor(own, secrets, under) if own is not None else _without_own(secrets, under)
+    named = secret_keys(tuple(keys))
+    return _redactor(own, secrets, named) if own is not None else _without_own(secrets, named)
 
 
 @lru_cache(maxsize=4)  # many cassettes of one process share what was looked at
-def _without_own(secrets: tuple[tuple[str, str], ...], under: SecretKeys) -> Redact:
-    return _redactor(None, secrets, under)
+def _without_own(secrets: tuple[tuple[str, str], ...], named: SecretKeys) -> Redact:
+    return _redactor(None, secrets, named)
 
 
-def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...], under: SecretKeys) -> Redact:
+def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...], named: SecretKeys) -> Redact:
     without_values = values_masker(dict(secrets), MARK, _LEAST)
 
     @lru_cache(maxsize=4096)  # each call of a run sends all that was said before once more
     def redact(text: str) -> str:
-        clean = under.masked(masked(without_values(text_of(text)), MARK), MARK)
+        clean = named.masked(masked(without_values(text_of(text)), MARK), MARK)
         if own is not None:
             clean = _asked(own, clean)
         return _LITERAL.sub(literal, clean) if "\\" in clean else clean
@@ -66,10 +66,7 @@ def _redactor(own: Redact | None, secrets: tuple[tuple[str, str], ...], under: S
         clean = redact(read)
         return written if clean == text_of(read) else json.dumps(clean, ensure_ascii=False)
 
-    def text(key: str, value: str) -> str:
-        return MARK if value and under(key) else redact(value)
-
-    redact.under = text  # type: ignore[attr-defined]  # see text_under
+    redact.under = lambda key, value: named.under(key, value, redact)  # type: ignore[attr-defined]  # see secret_keys.under
     return redact
 
 
@@ -85,21 +82,15 @@ def _asked(own: Redact, text: str) -> str:
 
 def redacted(value: Any, redact: Redact) -> Any:
     """JSON data with every text in it redacted, keys included, and none under a key that hides what stands there."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {redact(key): _under(says_what(key, value), item, redact) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [redacted(item, redact) for item in value]
-    return value
+    return _under("", value, redact)
 
 
 def _under(key: str, item: Any, redact: Redact) -> Any:
-    if isinstance(item, str):
-        return text_under(key, item, redact)
+    if isinstance(item, dict):
+        return {redact(name): _under(says_what(name, item, key), one, redact) for name, one in item.items()}
     if isinstance(item, (list, tuple)):
-        return [text_under(key, one, redact) if isinstance(one, str) else redacted(one, redact) for one in item]
-    return redacted(item, redact)
+        return [_under(key, one, redact) for one in item]
+    return under(key, item, redact)
 
 
 def pieces_of(pieces: list[str], redact: Redact) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lousho_cli.domain.approvals import ExecutionSnapshot, PendingApproval
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.given_stores import APPROVALS, CHECKPOINTS, lacking, to_be_awaited
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.stores.memory import memory_store
 
@@ -22,8 +23,8 @@ class AgentStores:
     """
 
     def __init__(self, store: Any) -> None:
-        self._checkpoints: CheckpointStore | None = _part(store, "checkpoints", ("save", "load", "delete"))
-        approvals = _part(store, "approvals", ("save", "resolve")) or memory_store().approvals
+        self._checkpoints: CheckpointStore | None = _part(store, "checkpoints", CHECKPOINTS)
+        approvals = _part(store, "approvals", APPROVALS) or memory_store().approvals
         self.approvals: ApprovalStore = approvals if hasattr(approvals, "log_store") else RememberingApprovals(approvals)
         if store is not None and self._checkpoints is None and _part(store, "approvals", ()) is None:
             raise ConfigurationError(
@@ -86,7 +87,7 @@ class RememberingApprovals:
 
 def _part(store: Any, name: str, methods: tuple[str, ...]) -> Any:
     part = store.get(name) if isinstance(store, Mapping) else getattr(store, name, None)
-    lacks = next((method for method in methods if part is not None and not callable(getattr(part, method, None))), None)
+    lacks = None if part is None else lacking(part, methods)
     if lacks is not None:
         raise ConfigurationError(f"the {name} of the store can not {lacks}", field=f"store.{name}", hint=f"It needs {', '.join(methods)}.")
-    return part
+    return None if part is None else to_be_awaited(part, methods)

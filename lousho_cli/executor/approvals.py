@@ -25,6 +25,7 @@ from lousho_cli.errors import ConfigurationError, NotFoundError, StorageError
 from lousho_cli.executor.beginnings import Order
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.dynamic import AgentSource, FixedAgent, agent_source
+from lousho_cli.executor.given_stores import approval_store_of, checkpoint_store_of
 from lousho_cli.executor.hooks import hooks_from
 from lousho_cli.executor.leads import tell_lead
 from lousho_cli.executor.places import Place, log_store_of
@@ -76,6 +77,11 @@ async def resume_after_approval(
     settings = _settings(chosen)
     if other:
         agent_source(other, provider, tools, settings, metadata)
+    if approval_store is None:
+        raise ConfigurationError("approval_store is missing", field="approval_store")
+    same = later is approval_store
+    approval_store, checkpoint_store = approval_store_of(approval_store), checkpoint_store_of(checkpoint_store)
+    later = approval_store if same else approval_store_of(later)
     # From here on an approval may be ours that must be given back, so whatever a caller can say wrong was looked at before.
     stored = await _peek(approval_store, decided.id)
     place = _place(stored.approval, checkpoint_store, approval_store, later, clock)

@@ -19,6 +19,7 @@ from lousho_cli.domain.codec import checkpoint_from
 from lousho_cli.domain.session import Marked, Session
 from lousho_cli.domain.shared import Shared
 from lousho_cli.errors import ConfigurationError, SessionBusyError
+from lousho_cli.executor.given_stores import checkpoint_store_of
 from lousho_cli.executor.histories import get_checkpoint_history
 from lousho_cli.executor.places import log_store_of
 from lousho_cli.executor.session_log import SessionLog
@@ -40,7 +41,7 @@ async def fork_session(
     session_id: str, from_step: int | str, store: Any, patch: Mapping[str, Any] | Patch | None, new_id: str | None, clock: Clock
 ) -> ForkResult:
     """See ``AgentExecutor.fork``."""
-    change = patch_from(patch)
+    change, store = patch_from(patch), checkpoint_store_of(store)
     log_store = log_store_of(store)
     if log_store is not None:
         return await _fork_log(log_store, session_id, from_step, change, new_id, clock)

@@ -1,6 +1,6 @@
 """What others leave for the owner of a session while it runs: input, an answer, a wish to stop.
 
-Posts are looked for when the store says so, which looks every 20 ms for all its owners, and recorded at once, through the
+Posts are looked for when the store says so, which looks for all its owners at once, and recorded at once, through the
 owner's own writer. A post is removed only after the log has it; one the log has already is only removed.
 """
 
@@ -23,7 +23,7 @@ from lousho_cli.executor.secret_answers import hand_over, opened
 from lousho_cli.executor.session_log import SessionLog
 
 LOOK_ANYWAY_MS = 1000
-"""How often posts are looked for where the store says nothing."""
+"""How often what could not be taken is tried again."""
 
 log_to = logging.getLogger("lousho")
 
@@ -55,7 +55,7 @@ class Inbox:
         self._log, self._controller, self._taker = log, controller, taker or Taker()
         self._watching: asyncio.Task[None] | None = None
         self._taking = asyncio.Lock()
-        self._news = self._looked = False
+        self._news = self._looked = self._again = False
         self._taken: set[str] = set()  # those that are recorded and could not be removed yet
 
     async def take(self) -> bool:
@@ -72,13 +72,13 @@ class Inbox:
     async def _take(self) -> None:
         # One at a time: who asks while the watcher is in the middle of a post must hear of it, not find it gone.
         async with self._taking:
+            self._again = True  # until all that was left is gone
             try:
                 posts = await self._log.store.inbox(self._log.id)
             except StorageError:
                 return  # it can not be read now; whoever left something waits, and the next look finds it
-            if posts:
-                await self._record(posts)
-            self._looked = True
+            done = await self._record(posts) if posts else 0
+            self._looked, self._again = True, done < len(posts) or bool(self._taken)
 
     async def take_first(self) -> None:
         """Records what was left before this owner came. A wish to stop meant a run that is not running."""
@@ -87,7 +87,8 @@ class Inbox:
             await self._log.store.discard(self._log.id, stale)
         await self.take()
 
-    async def _record(self, posts: Sequence[Post]) -> None:
+    async def _record(self, posts: Sequence[Post]) -> int:
+        """Records what was left and removes it; gives how many need not be looked at again."""
         done: list[str] = []
         for post in posts:
             if post.id in self._taken:
@@ -108,6 +109,7 @@ class Inbox:
             await self._taker.recorded(post, records)
             done.append(post.id)
         await self._discard(done)
+        return len(done)
 
     async def _discard(self, done: list[str]) -> None:
         """Removes posts. One that can not be removed now means nothing more: each look tries again, and none ends for it."""
@@ -137,8 +139,8 @@ class Inbox:
 
     async def _look(self) -> None:
         while True:
-            await self._log.store.wait_for_post(self._log.id, LOOK_ANYWAY_MS)
-            await self._take()
+            if await self._log.store.wait_for_post(self._log.id, LOOK_ANYWAY_MS) or self._again:
+                await self._take()
 
     async def stop(self) -> None:
         """Stops looking.

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lousho_cli.errors import ConfigurationError
+from lousho_cli.executor.given_stores import approval_store_of, checkpoint_store_of
 from lousho_cli.executor.plain_store import PlainStore
 from lousho_cli.ports.checkpoints import ApprovalStore, CheckpointStore
 from lousho_cli.ports.clock import Clock
@@ -33,8 +34,9 @@ def place_of(session_id: str | None, checkpoints: CheckpointStore | None, approv
     """The place for a run.
 
     Raises:
-        ConfigurationError: an empty session id.
+        ConfigurationError: an empty session id; what was passed is no such store.
     """
+    checkpoints, approvals = checkpoint_store_of(checkpoints), approval_store_of(approvals)
     if session_id == "":
         raise ConfigurationError("the session id is empty", field="session_id", code="LOUSHO_SESSION_ID_INVALID")
     log_store = log_store_of(checkpoints)

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
+import msgspec
+
 from lousho_cli.core.accumulator import Accumulator
 from lousho_cli.core.advance import Plan, advance, with_ring
 from lousho_cli.core.appending import Project, says_nothing
@@ -23,6 +25,7 @@ from lousho_cli.core.states import session_from, state_from
 from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
 from lousho_cli.domain import records as r
 from lousho_cli.domain.codec import readable
+from lousho_cli.domain.heads import Head
 from lousho_cli.domain.session import IMPORT_CUT, IMPORTING, Run, Session
 from lousho_cli.domain.times import ms_since_1970
 from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, StorageError
@@ -289,23 +292,28 @@ class SessionLog:
             self._announced, self._unsynced, self._since = True, False, None
             await self.store.save_head(self.claim, head_of(self.session))
 
-    async def close(self, wake_at: str | None = None) -> None:
+    async def close(self, wake_at: str | None = None) -> Head | None:
         """Makes everything durable, caches the head, and gives the log back.
 
         Nothing is cached of a fold that ran ahead of what was written: a cache says what the log says.
+
+        Returns:
+            the head as whoever asks for it now gets it; None where none was to be cached.
         """
         if self._closed:
-            return
-        self._closed = True
+            return None
+        self._closed, head = True, None
         try:
             await self.flush()
             if self._written == self._fold.seq:
                 if self._announced and self.snapshot_due():
                     await self.snapshot()
                 if self._announced or wake_at is not None:
-                    await self.store.save_head(self.claim, head_of(self.session))
+                    head = head_of(self.session)
+                    await self.store.save_head(self.claim, head)
         finally:
             await self.store.release(self.claim, wake_at)
+        return head and msgspec.structs.replace(head, id=self.id, wake_at=wake_at)
 
     async def abandon(self) -> None:
         """Gives the log back after a failed append; nothing more is written."""

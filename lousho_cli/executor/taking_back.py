@@ -22,12 +22,17 @@ def taking_back(input_id: str, by: str | None = None, clock: Clock = SYSTEM_CLOC
 async def take_back_input(store: LogStore, session_id: str, input_id: str, *, by: str | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
     """Has the log say that an input was taken back, so that it never runs; nothing where it does not wait any more.
 
+    A wake that the session was given back with stands.
+
     Raises:
         SessionBusyError: somebody drives the session; leave the post of ``taking_back`` instead.
         StorageError: it can not be written.
     """
     log = await SessionLog.open(store, session_id, socket.gethostname(), clock, keep_ring=True)
+    wake_at = None
     try:
+        head = await store.head(session_id)
+        wake_at = head.wake_at if head is not None else None
         left = [post for post in await store.inbox(session_id) if post.id == input_id and post.kind == "input"]
         for post in left:  # its owner had gone before it saw it
             await log.record(*entered(log.session, post, clock.now()))
@@ -36,4 +41,4 @@ async def take_back_input(store: LogStore, session_id: str, input_id: str, *, by
             await log.record(*entered(log.session, taking_back(input_id, by, clock), clock.now()))
         await store.discard(session_id, [post.id for post in left])
     finally:
-        await log.close()
+        await log.close(wake_at)

@@ -120,7 +120,8 @@ class Commands:
                 return False
         except msgspec.ValidationError:
             return False
-        self._running[post.id] = asyncio.ensure_future(self._carry_out(log, post, birth))
+        self._running[post.id] = task = asyncio.ensure_future(self._carry_out(log, post, birth))
+        task.add_done_callback(lambda _: self._running.pop(post.id, None))  # on a loop whose tasks begin at once it may have ended by now
         return True
 
     async def _carry_out(self, log: SessionLog, post: Post, birth: Birth) -> None:
@@ -131,8 +132,6 @@ class Commands:
         except (OwnershipLostError, StorageError) as error:
             log_to.warning("%s: how command %s ended could not be recorded: %s", self._id, post.id, error)
             self._raised_to_caller(post.id, error)
-        finally:
-            self._running.pop(post.id, None)
 
     async def _ended(self, log: SessionLog, post: Post) -> r.CommandEnded:
         body = msgspec.convert(post.body, CommandBody)

@@ -24,7 +24,7 @@ from lousho_cli.host.session import HostSession
 from lousho_cli.host.thread import Terms, Thread
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.credentials import Credentials
-from lousho_cli.ports.undriven import undriven
+from lousho_cli.ports.undriven import among, undriven
 
 log_to = logging.getLogger("lousho")
 
@@ -91,7 +91,7 @@ class HarnessHost:
             close: when a thread that only this sweep opened is closed again: as soon as it has nothing to do, or
                 ``never``, like any that nobody holds, after ``close_idle_sessions_after_ms``.
             limit: how many it looks at. A thread that is open here is left to ``recover``.
-            only: ids of threads; no other is looked at.
+            only: ids of threads; no other is looked at, and they are in this order.
 
         Returns:
             those it took. Two sweeps at once share nothing.
@@ -104,25 +104,32 @@ class HarnessHost:
         serving = tuple(harnesses)
         taken: list[Resumed] = []
         looked_at = 0
-        async for head in undriven(self._terms.store, self._terms.clock.now(), only):
+        store, now = self._terms.store, self._terms.clock.now()
+        # Of some that are named each is read just before it is claimed, which says whose it is: neither is asked for apart.
+        async for head in undriven(store, now) if only is None else among(store, now, only):
             harness = next((one for one in serving if one.serves(head)), None)
             if harness is None or head.id in self._threads or await self._stays_elsewhere(head):
                 continue
-            if await self._sweep(harness, head, close):
+            if await self._sweep(harness, head, close, current=only is not None):
                 taken.append(Resumed(head.id, harness.name, head.tenant))
             looked_at += 1
             if looked_at >= limit:
                 break
         return taken
 
-    async def idle(self, thread_id: str) -> None:
-        """Returns once this host has nothing more to do on a thread, nor on a background agent of it; at once where it has not."""
+    async def idle(self, thread_id: str) -> Head | None:
+        """Returns once this host has nothing more to do on a thread, nor on a background agent of it; at once where it has not.
+
+        Returns:
+            the thread's head as this host left it, None where it did not write to it last.
+        """
         thread = self._threads.get(thread_id)
         while thread is not None:
             await thread.company.idle(thread)
             if thread.resting:
-                return
+                return thread.left
             await thread.rests()
+        return None
 
     def stop(self, *, recoverable: bool = False) -> None:
         """What ``close`` begins with, for who is told to stop while things go on: nothing new begins behind it. ``close`` has to follow.
@@ -191,21 +198,21 @@ class HarnessHost:
             raise
         return thread
 
-    async def _recovered(self, thread: Thread, *, held: bool = True) -> bool:
+    async def _recovered(self, thread: Thread, *, held: bool = True, known: Head | None = None) -> bool:
         try:
-            return await thread.recover(held=held)
+            return await thread.recover(held=held, known=known)
         except SDKError as error:
             log_to.warning("%s: it could not be taken up: %s", thread.id, error)
             return False
 
-    async def _sweep(self, harness: Harness, head: Head, close: str) -> bool:
+    async def _sweep(self, harness: Harness, head: Head, close: str, *, current: bool) -> bool:
         self._must_be_open()
         thread = self._threads.get(head.id)
         if thread is None:
             thread = self._threads[head.id] = Thread(self._terms, harness, head.id, head.tenant, self._company)
             thread.only_swept = True
         thread.handles += 1
-        taken = await self._recovered(thread, held=False)
+        taken = await self._recovered(thread, held=False, known=head if current else None)
         thread.only_swept = thread.only_swept and (close == "when_idle" or not taken)
         self._let_go(thread)
         return taken

@@ -76,7 +76,7 @@ class Terms(msgspec.Struct, frozen=True):
 class Thread:
     """One thread on this host. ``handles`` counts those who hold it open, ``only_swept`` says that nobody ever asked for it by name.
 
-    ``end`` is how what it drove last came to rest.
+    ``end`` is how what it drove last came to rest, ``left`` its head as this host gave it back, None where it wrote nothing then.
     """
 
     def __init__(self, terms: Terms, harness: Harness, thread_id: str, tenant: str | None, company: Company = ALONE) -> None:
@@ -86,6 +86,7 @@ class Thread:
         self._gate = asyncio.Lock()
         self._owned: Owned | None = None
         self.end: TurnEnd | None = None
+        self.left: Head | None = None
         self._work: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self.alarm = Alarm(terms.clock, lambda: self._look(self.recover))
@@ -205,15 +206,15 @@ class Thread:
         """Takes the thread up where nobody drives it; True when this host drives it now."""
         return await self._taken_up(lambda _head: True)
 
-    async def recover(self, *, held: bool = True) -> bool:
+    async def recover(self, *, held: bool = True, known: Head | None = None) -> bool:
         """``go_on``, where the thread has work.
 
         Args:
-            held: also where it was given back to be taken up only later.
+            held: also where it was given back to be taken up only later. known: its head, which has work, as it stands right now.
         """
-        return await self._taken_up(lambda head: may_have_work(head, self._terms.clock.now(), held=held))
+        return await self._taken_up(lambda head: may_have_work(head, self._terms.clock.now(), held=held), known)
 
-    async def _taken_up(self, wanted: Callable[[Head | None], bool]) -> bool:
+    async def _taken_up(self, wanted: Callable[[Head | None], bool], known: Head | None = None) -> bool:
         self._must_be_open()
         async with self._gate:
             self._must_be_open()
@@ -221,10 +222,10 @@ class Thread:
                 self._seen()
                 return True
             # The store is asked, so that what others wrote and left counts.
-            head = await self._terms.store.head(self.id)
+            head = known or await self._terms.store.head(self.id)
             if head is not None and head.wake is not None:
                 self.alarm.set(head.wake)
-            return (wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
+            return (known is not None or wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
 
     def wakes_later(self, head: Head) -> None:
         """Takes the thread up when the time comes that its head says; one that has come is left to who takes it up anyway."""
@@ -298,7 +299,7 @@ class Thread:
 
     def _begin(self, owned: Owned, first: Ordered | None = None) -> None:
         tell(owned.log, owned.events)
-        self._owned = owned
+        self._owned, self.left = owned, None
         if self._closing is not None:
             owned.stop(recoverable=self._closing == "recoverable")
         self._work = asyncio.ensure_future(self._work_until_rest(owned, first))
@@ -387,7 +388,7 @@ class Thread:
                     if stands_open(owned.log.session):
                         with suppress(SDKError):  # then it is as if this host had died; the log is given back all the same
                             await owned.log.record(r.RunHandedOver())
-                await owned.log.close(wake_at=wake_at)
+                self.left = await owned.log.close(wake_at=wake_at)
                 self.intake.commands.gave_back = owned.log.claim.epoch
         except SDKError as error:
             log_to.warning("%s: it was given back, and what was written last may be lost: %s", self.id, error)

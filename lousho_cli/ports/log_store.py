@@ -210,10 +210,13 @@ class Index(Protocol):
     async def posted(self) -> frozenset[str]:
         """The logs for which something was left."""
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
         """Waits until something may have been left for the owner, or the time is up. May wake early.
 
         What nobody tells of, as another process may not be able to, is looked for every ``LOOK_EVERY_MS``: once for all who wait.
+
+        Returns:
+            False where nothing was seen, so that looking into the inbox would only ask the same again.
         """
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:

@@ -34,7 +34,7 @@ async def undriven(store: Looked, now: str, only: Collection[str] | None = None)
     """The heads of threads with work that nobody drives, longest untouched first. Background agents are their leads' work.
 
     Args:
-        only: ids of threads; no other is looked at.
+        only: ids of threads; no other is looked at, and they are in this order.
 
     Raises:
         StorageError: the store can not be read.
@@ -44,12 +44,22 @@ async def undriven(store: Looked, now: str, only: Collection[str] | None = None)
             if await store.owner(head.id) is None:
                 yield head
         return
-    known = [await store.head(thread_id) for thread_id in only]
-    for head in sorted((head for head in known if head is not None), key=_touched):
-        if off_limits(head) or head.lead is not None:
+    async for head in among(store, now, only):
+        if await store.owner(head.id) is None:
+            yield head
+
+
+async def among(store: Looked, now: str, only: Collection[str]) -> AsyncIterator[Head]:
+    """The heads of those of some threads that have work, whoever drives them; each is read when it is asked for.
+
+    Raises:
+        StorageError: the store can not be read.
+    """
+    for thread_id in only:
+        head = await store.head(thread_id)
+        if head is None or off_limits(head) or head.lead is not None:
             continue
-        wanted = has_work(head, now) or await store.inbox(head.id) or await any_to_look_after(store, head, now)
-        if wanted and await store.owner(head.id) is None:
+        if has_work(head, now) or await store.inbox(head.id) or await any_to_look_after(store, head, now):
             yield head
 
 
@@ -79,24 +89,43 @@ class Known(NamedTuple):
         return cls({head.id: head for head in there.heads}, frozenset(log_id for log_id, _ in there.damaged), posted)
 
 
+class Cared(NamedTuple):
+    """Whether a background agent of a thread wants somebody to look after it, and nobody drives it.
+
+    sure: where none does, whether all that was seen of them is their own word: each has begun, and can be read.
+    """
+
+    wanted: bool
+    sure: bool
+
+
 async def any_to_look_after(store: Looked, head: Head, now: str, known: Known | None = None) -> bool:
-    """Whether a thread has a background agent that wants somebody to look after it, and that nobody drives.
+    """Whether a thread has a background agent that wants somebody to look after it, and that nobody drives."""
+    return (await agents_of(store, head, now, known)).wanted
+
+
+async def agents_of(store: Looked, head: Head, now: str, known: Known | None = None) -> Cared:
+    """How it stands with the background agents of a thread, and with theirs.
 
     One that is damaged can not be gone on with before it is repaired, and holds nobody up.
     """
+    sure = True
     for session_id in filter(None, head.agents.values()):
         try:
             agent = await store.head(session_id) if known is None else known.heads.get(session_id)
         except DamagedLogError:
+            sure = False
             continue
         if known is not None and session_id in known.damaged:
             continue
         wanted = to_look_after(agent, now) or (session_id in known.posted if known is not None else await store.inbox(session_id))
         if wanted and await store.owner(session_id) is None:
-            return True
-        if agent is not None and await any_to_look_after(store, agent, now, known):
-            return True
-    return False
+            return Cared(True, sure)
+        below = Cared(False, False) if agent is None else await agents_of(store, agent, now, known)
+        if below.wanted:
+            return below
+        sure = sure and below.sure and agent is not None and agent.run > 0
+    return Cared(False, sure)
 
 
 def _touched(head: Head) -> str:

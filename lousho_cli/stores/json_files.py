@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from lousho_cli.core.session_ids import escaped
 from lousho_cli.stores.file.layout import make_folder, open_file, read_file, storage_error, sync_folder, write_new
+from lousho_cli.stores.threads import on_thread
 
 T = TypeVar("T")
 
@@ -144,7 +145,7 @@ class JsonFiles:
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Runs ``work`` on a thread. A caller that is cancelled still waits for its end, so that a later write comes later."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
+    running = asyncio.ensure_future(on_thread(None, work))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

@@ -17,6 +17,7 @@ from weakref import WeakSet
 from lousho_cli.errors import SDKError
 from lousho_cli.stores.machine import steady
 from lousho_cli.stores.row_claim import RowClaim
+from lousho_cli.stores.threads import started
 
 _AGAIN_S = 0.05
 
@@ -51,17 +52,25 @@ class LeaseKeeper(ABC, Generic[C, H]):
     def freed(self, frees: Sequence[Callable[[H], object]]) -> None:
         """Carries out what gives logs back. Raises like ``renewed``."""
 
+    def begin(self) -> None:
+        """Starts the thread, without which nothing may be claimed.
+
+        Raises:
+            StorageError: there can be none now.
+        """
+        with self._lock:
+            if self._thread is None and not self._stopped:
+                self._thread = started(self._run, "lousho-renew")
+
     def add(self, claim: C) -> None:
-        """Keeps a claim that was just taken, which renewed the lease."""
+        """Keeps a claim that was just taken, which renewed the lease. Raises like ``begin``."""
+        self.begin()
         with self._lock:
             self._claims.add(claim)
             due = steady() + claim.renew_s
             if len(self._claims) > 1 and due >= self._due:
                 return  # its lease is renewed before that, with those of the others
             self._due = due
-            if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._run, name="lousho-renew", daemon=True)
-                self._thread.start()
         self._woken.put(None)
 
     def remove(self, claim: C) -> None:
@@ -84,6 +93,12 @@ class LeaseKeeper(ABC, Generic[C, H]):
         if not self._stopped:
             self._to_free.append(free)
             self._woken.put(None)
+
+    def free_here(self, hand: H) -> None:
+        """Gives back what waits for it, with what its caller has: one of them may be the very log that is to be taken."""
+        for free in list(self._to_free):
+            free(hand)
+            self._was_freed(free)
 
     def _run(self) -> None:
         while True:
@@ -113,8 +128,13 @@ class LeaseKeeper(ABC, Generic[C, H]):
             self.freed(some)
         except SDKError:
             return False
-        del self._to_free[: len(some)]
+        for free in some:
+            self._was_freed(free)
         return True
+
+    def _was_freed(self, free: Callable[[H], object]) -> None:
+        with suppress(ValueError):  # another thread did it as well
+            self._to_free.remove(free)
 
     def renew(self) -> float:
         """Renews the lease; gives the seconds until it should be renewed again."""

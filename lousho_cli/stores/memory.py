@@ -250,10 +250,11 @@ class MemoryStore(Viewed, Looking):
     async def posted(self) -> frozenset[str]:
         return frozenset(log_id for log_id, log in self._logs.items() if log.posts)
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
         log = self._log(log_id)
         # What is there already and was left there, because it could not be taken yet, is told of again.
         await _woken(log.listeners, min(timeout_ms, LOOK_EVERY_MS) if log.posts else timeout_ms)
+        return True
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         for post_id in post_ids:

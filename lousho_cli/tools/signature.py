@@ -134,10 +134,13 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _hints(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> dict[str, Any]:
     """The types of the parameters; the return type is left alone, so it may be one that exists for type checkers only."""
     inner: Any = function.func if isinstance(function, partial) else function
-    inner = inspect.unwrap(inner)
+    owner, inner = getattr(inner, "__self__", None), inspect.unwrap(inner)
     if not hasattr(inner, "__globals__"):
+        owner = owner or inner
         inner = getattr(inner, "__func__", None) or inspect.unwrap(type(inner).__call__)
-    scope = dict(getattr(inner, "__globals__", {}))
+    # Python 3.12 has `class Tools[T]` and `def tool[T]`, whose names are in no module.
+    named = (*getattr(type(owner), "__type_params__", ()), *getattr(inner, "__type_params__", ()))
+    scope = getattr(inner, "__globals__", {}) | {each.__name__: each for each in named}
     scope.setdefault("ToolContext", ToolContext)  # often imported under TYPE_CHECKING
     given = {p.name: p.annotation for p in parameters if p.annotation is not inspect.Parameter.empty}
     try:

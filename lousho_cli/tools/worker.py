@@ -15,9 +15,12 @@ import contextvars
 import os
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import Any
+
+from lousho_cli.errors import SDKError, no_thread
 
 BRIEF_SECONDS = 0.0005
 """How long the loop may wait for a call that is expected to be over at once."""
@@ -86,7 +89,7 @@ class Worker:
             brief: it is expected to be over at once; the loop may wait ``BRIEF_SECONDS`` for it.
         """
         if self._thread is None:
-            self._start()
+            self.start()
         job = _Job(function, asyncio.get_running_loop())
         alone = self.waiting == 0
         self.waiting += 1
@@ -102,15 +105,25 @@ class Worker:
             except asyncio.CancelledError:
                 job.run = _nothing  # so that it does not start any more
                 if job.started:  # too late: leave it its thread, and the calls behind it another
-                    self._start()
+                    with suppress(SDKError):  # where there can be none, they wait for this one
+                        self.start()
                 raise
             return job.outcome()
         finally:
             self.waiting -= 1
 
-    def _start(self) -> None:
-        self._thread = Thread(target=self._work, name="lousho-tools", daemon=True)
-        self._thread.start()
+    def start(self) -> None:
+        """Begins a new thread; the one there was ends behind the call it is at.
+
+        Raises:
+            SDKError: there can be none now; the one there was goes on.
+        """
+        before, self._thread = self._thread, Thread(target=self._work, name="lousho-tools", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._thread = before
+            raise no_thread(SDKError, error) from error
 
     def _work(self) -> None:
         me = current_thread()
@@ -123,7 +136,7 @@ def _nothing() -> None:
 
 
 MOST_WORKERS = 32
-"""Sessions whose calls run at the same time; those of further ones share a worker with another."""
+"""Sessions whose calls run at the same time; those of further ones share a worker with another, as where no thread is to be had."""
 
 
 class Workers:
@@ -150,19 +163,26 @@ class Workers:
 
     def _taken(self, session: str) -> Worker:
         with self._lock:
-            self._users[session] = self._users.get(session, 0) + 1
             worker = self._busy.get(session)
             if worker is None:
                 worker = self._busy[session] = self._another()
                 worker.sessions += 1
+            self._users[session] = self._users.get(session, 0) + 1
             return worker
 
     def _another(self) -> Worker:
         if self._idle:
             return self._idle.pop()
         if self._made < MOST_WORKERS:
-            self._made += 1
-            return Worker()
+            worker = Worker()
+            try:
+                worker.start()
+            except SDKError:
+                if not self._busy:
+                    raise
+            else:
+                self._made += 1
+                return worker
         return min(self._busy.values(), key=lambda worker: worker.waiting)
 
     def _left(self, session: str, worker: Worker) -> None:

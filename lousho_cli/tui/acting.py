@@ -15,7 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lousho_cli.app.signals import SWITCH
-from lousho_cli.errors import NotFoundError, SDKError
+from lousho_cli.errors import NotFoundError, SDKError, no_thread
 from lousho_cli.tui.deeds import Act, Deed, State
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ class Actor:
             except BaseException as error:  # noqa: BLE001 - the module of an agent may do anything while it is loaded
                 found.set_exception(SDKError(said_of(error)))
 
-        Thread(target=run, name="lousho-asks", daemon=True).start()
+        try:
+            Thread(target=run, name="lousho-asks", daemon=True).start()
+        except RuntimeError as error:  # there can be none now
+            raise no_thread(SDKError, error) from error
         return await asyncio.wrap_future(found)
 
     def do(self, deed: Deed, act: Act) -> Deed:
@@ -79,7 +82,10 @@ class Actor:
         self.deeds.append(deed)
         thread = Thread(target=self._do, args=(deed, act), name=f"lousho-{deed.words.split()[0]}", daemon=True)
         self._threads[id(deed)] = thread
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # there can be none now
+            deed.end("failed", said_of(no_thread(SDKError, error)))
         return deed
 
     def _do(self, deed: Deed, act: Act) -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from lousho_cli.app.looking_on import PAGE, Looker, Place, SessionsNow, check_still_there
 from lousho_cli.app.sync import run_now
 from lousho_cli.app.wiring import open_store
-from lousho_cli.errors import SDKError
+from lousho_cli.errors import SDKError, no_thread
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.tui.session_reading import SessionReader
 from lousho_cli.tui.state.session_rows import Sessions, sessions_of
@@ -135,8 +135,12 @@ class _Thread:
 
     def begin(self, ask: Ask[T]) -> Future[T]:
         if self._thread is None:
-            self._thread = Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._work, name=self._name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise no_thread(SDKError, error) from error
+            self._thread = thread  # not before: where none can be started, nobody would ever answer
         found: Future[T] = Future()
 
         def answer() -> None:

@@ -145,6 +145,15 @@ def test_an_unexpected_error_shows_no_traceback_unless_asked(lousho: Any, monkey
     assert "ZeroDivisionError" in loud.err
 
 
+def test_where_there_can_be_no_thread_the_limit_is_named(lousho: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("lousho_cli.cli.face.Face.open_store", broken)
+    ran = lousho("list")
+    assert (ran.code, ran.err.count("\n"), "[LOUSHO_NO_THREAD]" in ran.err) == (1, 1, True)
+
+
 def test_case_203_no_key_is_ever_written(lousho: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-very-secret-key"
     monkeypatch.setenv("OPENAI_API_KEY", key)

@@ -64,11 +64,21 @@ class Job:
     """A store in a folder of its own, and the processes that work on it.
 
     ``replay`` is what its tools say of running twice. ``apart``: approvals are kept in a second store.
-    ``database``: the store is a SQLite file.
+    ``database``: the store is a SQLite file. ``counted``: its calls are those of the main thread, however busy the machine is.
     """
 
-    def __init__(self, folder: Path, session: str = SESSION, replay: str = "safe", *, apart: bool = False, database: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        session: str = SESSION,
+        replay: str = "safe",
+        *,
+        apart: bool = False,
+        database: bool = False,
+        counted: bool = False,
+    ) -> None:
         self.folder, self.session, self.replay, self.apart, self.database = folder, session, replay, apart, database
+        self.counted = counted
         self.store = folder / ("lousho.db" if database else ".lousho")
         self.effects = folder / "effects"
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +86,7 @@ class Job:
     def process(self, what: str, *before: str) -> Ran:
         """Runs the victim to its end or its death, behind the words ``before``."""
         words = [*before, sys.executable, str(VICTIM), what, str(self.store), str(self.effects), "--replay", self.replay]
-        words += ["--apart"] * self.apart
+        words += ["--apart"] * self.apart + ["--counted"] * self.counted
         return ran_of(run(words, env=environment(), capture_output=True, text=True, timeout=60))
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:

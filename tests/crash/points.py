@@ -58,7 +58,7 @@ class Sweep:
         shutil.rmtree(folder, ignore_errors=True)
         if self.template:
             shutil.copytree(self.template.folder, folder)
-        return Job(folder, **self._job)
+        return Job(folder, counted=True, **self._job)
 
     def _keep(self, job: Job) -> Path:
         return Path(shutil.copytree(job.folder, self._kept / job.folder.name, dirs_exist_ok=True))
@@ -152,9 +152,8 @@ class Sweep:
 def quick(folder: Path) -> Path:
     """A folder whose syncs take no time, for this process only; the one given where the system has none.
 
-    A store syncs in its main thread while that is quick, else on others. So on a disk that others keep busy the calls of a
-    reference trace are not those of the runs behind it. A kill finds the same there: it comes before a call is carried out,
-    and what was written is there whether it was synced or not.
+    A sweep syncs some thousand times, and on a disk that others keep busy each may take long. A kill finds the same there: it
+    comes before a call is carried out, and what was written is there whether it was synced or not.
     """
     shared = Path("/dev/shm")
     if not (os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 50_000_000):

@@ -9,7 +9,8 @@ STORE is a folder, or a database where it ends in ``.db``.
 EFFECTS is a file outside the store: one line when a tool starts and one when it ends, one for each model
 call. stdout is what a caller was told: ``saved SEQ``, ``approval ID``, ``paused ID``, ``done``.
 ``--replay never`` makes every tool one that must not run twice; ``--apart`` keeps approvals in a store of
-their own, beside the other. An SDKError ends it with code 1 and
+their own, beside the other; ``--counted`` has the main thread write and sync however long that takes: on a busy machine
+a store leaves it to another, whose calls count apart. An SDKError ends it with code 1 and
 ``error CODE``; anything else is a traceback, as it would be for a caller.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import os
 import random
 from collections import defaultdict
@@ -34,7 +36,9 @@ from lousho_cli.ports.provider import ModelRequest, ProviderEvent
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.ports.tool import Issue, ToolContext
 from lousho_cli.providers.scripted import ScriptedProvider
+from lousho_cli.stores.file import sync
 from lousho_cli.stores.file.store import FileStore
+from lousho_cli.stores.sqlite import writer
 from lousho_cli.stores.sqlite.store import SqliteStore
 from lousho_cli.tools.worker import workers
 
@@ -239,7 +243,10 @@ def main() -> int:
     parser.add_argument("effects")
     parser.add_argument("--replay", default="safe")
     parser.add_argument("--apart", action="store_true")
+    parser.add_argument("--counted", action="store_true")
     options = parser.parse_args()
+    if options.counted:
+        sync.INLINE_BELOW_S = writer.INLINE_BELOW_S = math.inf
     work = {"run": run, "end": end, "fork": fork, "crowd": crowd}[options.what]
     try:
         asyncio.run(work(opened(options.store), Effects(options.effects), options))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import enum
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lousho_cli.domain.approvals import Question, digest_of
+from lousho_cli.domain.messages import Message, message_from
 from lousho_cli.domain.plain import json_text, plain, text_of
 
 
@@ -106,6 +110,13 @@ def test_a_digest_is_that_of_the_arguments_as_they_are_stored(args: Any) -> None
     assert digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1}) != digest_of({"a": 1, "b": 3})
 
 
+def test_a_digest_of_what_is_shared_without_end_is_that_of_what_is_stored() -> None:
+    args: Any = {"x": 1}
+    for _ in range(60):
+        args = {"left": args, "right": args}
+    assert digest_of(args) == digest_of(plain(args)[0])
+
+
 def test_a_text_is_written_as_json_writes_it_whatever_it_holds() -> None:
     text = "".join(map(chr, (*range(0x3000), *range(0xD7F0, 0xD800), *range(0xE000, 0xE010), *range(0xFFF0, 0x10010), 0x10FFFF)))
     assert json_text(text) == (json.dumps(text, ensure_ascii=False), False)
@@ -144,3 +155,65 @@ def test_a_result_nested_too_deep_is_cut_off() -> None:
     text, altered = json_text(value)
     assert altered
     assert "[too deep]" in text
+
+
+@dataclass
+class Pair:
+    left: Any
+    right: Any
+
+
+class Model(pydantic.BaseModel):
+    left: Any
+    right: Any
+
+
+class Held(msgspec.Struct):
+    left: Any
+    right: Any
+
+
+def of_list(left: Any, right: Any) -> Any:
+    return [left, right]
+
+
+def of_dict(left: Any, right: Any) -> Any:
+    return {"left": left, "right": right}
+
+
+@pytest.mark.parametrize("made", [of_list, of_dict, Pair, lambda left, right: Model.model_construct(left=left, right=right), Held])
+def test_a_result_whose_parts_are_shared_without_end_has_each_of_them_once(made: Callable[[Any, Any], Any]) -> None:
+    value: Any = ["x"]
+    for _ in range(40):
+        value = made(value, value)
+    text, altered = json_text(value)
+    assert altered
+    assert text.count("again") == 40
+    assert json.loads(text) == plain(value)[0]
+
+
+def test_parts_that_hold_each_other_are_written_once_each() -> None:
+    parts: list[list[Any]] = [[] for _ in range(40)]
+    for part in parts:
+        part += (other for other in parts if other is not part)
+    text, altered = json_text(parts[0])
+    assert altered
+    assert len(text) < 40 * 40 * 12
+
+
+def test_what_stands_in_a_long_result_many_times_is_written_each_time() -> None:
+    row = {"name": "n" * 100, "of": [1, 2, ()]}
+    value = [{"id": number, "row": row} for number in range(60_000)]
+    text, altered = json_text(value)
+    assert not altered
+    assert text == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def test_a_message_whose_metadata_are_shared_without_end_can_be_stored() -> None:
+    value: Any = {"x": 1}
+    for _ in range(60):
+        value = {"left": value, "right": value}
+    for said in (Message("user", "hi", metadata={"of": value}), {"role": "user", "content": "hi", "metadata": {"of": value}}):
+        kept = message_from(said)
+        assert kept.text == "hi"
+        assert len(msgspec.json.encode(kept)) < 3_000

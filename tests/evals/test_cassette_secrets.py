@@ -206,6 +206,7 @@ def test_a_variable_an_option_or_a_line_goes_by_its_name(text: str, clean: str) 
 @pytest.mark.parametrize("data", [
     {"Set-Cookie": ["hunter2", "", "hunter2"], "n": 1},
     {"headers": [{"name": "Authorization", "value": "hunter2"}], "env": [{"key": "DB_PASSWORD", "value": "hunter2"}]},
+    {"adminPassword": {"value": "hunter2"}, "keys": {"api_keys": {"value": ["hunter2", "hunter2"]}}, "n": {"value": "Rome"}},
 ])  # fmt: skip
 def test_a_list_under_such_a_key_goes_and_a_text_whose_name_stands_beside_it(data: Any) -> None:
     clean = json.loads(json.dumps(data).replace("hunter2", "[REDACTED]"))
@@ -232,8 +233,18 @@ def test_json_in_which_a_variable_is_named_stays_json() -> None:
                 json.loads(redactor()(text))
 
 
+def test_a_number_that_may_be_a_password_goes() -> None:
+    data = {"password": 471100, "in": {"apiKey": -123456}, "n": 471100, "total_tokens": 471100}
+    clean = data | {"password": "[REDACTED]", "in": {"apiKey": "[REDACTED]"}}
+    assert redacted(data | {"secrets": [4711, 7]}, redactor()) == clean | {"secrets": ["[REDACTED]", 7]}
+    assert redactor()(json.dumps(data)) == json.dumps(clean)
+    assert redactor()(repr(data)) == repr(clean)
+    assert redactor()(json.dumps({"said": json.dumps(data)})) == json.dumps({"said": json.dumps(clean)})
+
+
 @pytest.mark.parametrize("data", [
     {"max_tokens": 4096, "tokens": 12, "token": 5, "password": None, "secret": True, "api_key": ""},
+    {"password": 3, "secret": 1.5, "input_tokens": 123456, "token": 123456, "usage": {"total_tokens": 123456}, "password_length": 123456},
     {"next_page_token": "abc", "pageToken": "abc", "stop_token": "</s>", "tokenizer": "bpe", "author": "ann", "compass": "north"},
     {"properties": {"password": {"type": "string"}}, "required": ["password", "token"]},
     {"name": "city", "value": "Rome"},
@@ -250,6 +261,8 @@ def test_a_person_has_keys_of_his_own() -> None:
     clean = redactor(keys=("patient", "Akten Nr."))
     assert clean('{"Patient": "Ada", "akten nr.": "7f"}') == '{"Patient": "[REDACTED]", "akten nr.": "[REDACTED]"}'
     assert redacted({"patient": "Ada", "password": "x"}, clean) == {"patient": "[REDACTED]", "password": "[REDACTED]"}
+    assert redacted({"patient": 7, "n": 7}, clean) == {"patient": "[REDACTED]", "n": 7}
+    assert clean('{"patient": 7.5, "n": 7}') == '{"patient": "[REDACTED]", "n": 7}'
 
 
 def test_numbers_next_to_a_secret_stay_exact() -> None:
@@ -279,6 +292,9 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         '\\"password\\":\\"' + "\\" * 80_000,
         "\npassword: " * 10_000,
         '"name":"token","value":"' * 5000,
+        '"password":{"value":"' * 5000,
+        '"password":1' * 10_000,
+        '"password":' + "1" * 80_000,
     ):
         normalised_text(redactor()(text))
     assert time.process_time() - begun < 2

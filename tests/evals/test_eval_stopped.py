@@ -59,3 +59,35 @@ def test_going_on_otherwise_than_before_runs_every_case_and_says_so(evals: Any) 
     assert ran.code == 0
     [said] = json.loads(ran.out)["warnings"]
     assert said.startswith("the run that was cut was lousho eval --strict")
+
+
+COUNTS = """
+@trip.case
+async def first(t):
+    with open("ran.txt", "a") as file:
+        file.write("x")
+    await t.send("go")
+@trip.case
+async def second(t):
+    os.kill(os.getpid(), {:d})
+    await asyncio.sleep(60)
+"""
+
+
+def test_a_case_whose_agent_changed_is_run_again(evals: Any) -> None:
+    evals.write(
+        "helper.yaml", json.dumps({"name": "helper", "prompt": "Help.", "provider": {"type": "scripted", "turns": [{"text": "yes"}]}})
+    )
+    evals.agent(subagents={"helper": {"agent": "helper.yaml"}})
+    evals.write("beside_the_stopped.py", "ONE = 1\n")
+    evals.write("trip_eval.py", "import beside_the_stopped\n" + HEAD + COUNTS.format(signal.SIGTERM))
+    evals.eval(name="other.eval.yaml")
+    ran = 0
+    changes = ("agent.yaml", "tools.py", "helper.yaml", "beside_the_stopped.py", "trip_eval.py", None, "other.eval.yaml", "notes.txt")
+    for changed in changes:
+        assert evals.lousho("eval", "trip_eval.py", *(["--resume"] if ran else [])).code == 143
+        ran += 1
+        assert len((evals.folder / "ran.txt").read_text()) == min(ran, 6), changed
+        if changed is not None:
+            with open(evals.folder / changed, "a") as file:
+                file.write("\n" if not changed.endswith(".txt") else "more")

@@ -16,11 +16,14 @@ from lousho_cli.domain.approvals import ApprovalDecision
 from lousho_cli.domain.messages import Message, ToolCall, user
 from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import ConfigurationError, NotFoundError, ProviderError, RangeError, StorageError
-from lousho_cli.executor.approvals import decision_from, record_decision
+from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.approvals import decision_from, record_decision, resume_after_approval
 from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.histories import get_checkpoint_history
 from lousho_cli.executor.run_agent import LONGEST_MS
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.provider import Answer, ModelRequest
+from lousho_cli.stores.memory import memory_store
 
 
 async def records_of(stores: Any) -> list[Any]:
@@ -101,6 +104,43 @@ async def test_an_option_of_a_decision_is_looked_at_before_the_approval_is_taken
     assert (stores.approvals.texts, box.ran) == (kept, [])
     result = await bench.decide(stores.again(), approval_id, bench.Model(None, "paid"), box.tools)
     assert result.text == "paid"
+
+
+async def test_a_whole_store_in_place_of_a_part_of_it_is_refused(bench: Any) -> None:
+    """Its history would be none, although it keeps one."""
+    whole, model = memory_store(), bench.Model("ok")
+    run = {"agent": {"name": "a"}, "input": "go", "provider": model, "session_id": "s"}
+    decision = {"id": "x", "approved": True}
+    wrong = [
+        ("checkpoint_store", "store.checkpoints", AgentExecutor.execute(**run, checkpoint_store=whole)),
+        ("checkpoint_store", "save, load, delete", AgentExecutor.execute(**run, checkpoint_store=".lousho")),
+        ("approval_store", "store.approvals", AgentExecutor.execute(**run, checkpoint_store=whole.checkpoints, approval_store=whole)),
+        ("checkpoint_store", "store.checkpoints", get_checkpoint_history(whole, "s")),
+        ("checkpoint_store", "store.checkpoints", AgentExecutor.fork("s", 1, whole)),
+        ("approval_store", "store.approvals", resume_after_approval(decision, whole, None, model)),
+        ("approval_store", "", resume_after_approval(decision, None, None, model)),
+        ("checkpoint_store", "store.checkpoints", resume_after_approval(decision, whole.approvals, None, model, None, whole)),
+    ]
+    for field, hint, call in wrong:
+        with pytest.raises(ConfigurationError) as raised:
+            await call
+        assert raised.value.field == field
+        assert hint in raised.value.hint
+    assert model.asked == []
+
+
+async def test_what_is_shared_without_end_stops_nobody(log_stores: Any, bench: Any, box: Any) -> None:
+    shared: Any = {"x": 1}
+    for _ in range(60):
+        shared = {"left": shared, "right": shared}
+    box.tool("look", does=lambda args, ctx: shared)
+    with pytest.raises(ConfigurationError, match="metadata"):
+        await bench.run(log_stores, bench.Model("never"), box.tools, metadata=shared)
+    said = Message("user", "go", metadata=shared)
+    result = await bench.run(log_stores, bench.Model(bench.Calls("look"), "seen"), box.tools, [said], business_state=shared)
+    assert result.text == "seen"
+    ended = [record for record in await records_of(log_stores) if isinstance(record, r.ToolFinished)]
+    assert [(one.altered, one.is_error, one.content.count("[again]")) for one in ended] == [(True, False, 60)]
 
 
 async def test_the_widest_options_are_taken(log_stores: Any, bench: Any, box: Any) -> None:

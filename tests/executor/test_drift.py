@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from lousho_cli.core.fingerprint import fingerprint
+from lousho_cli.core.originals import approval_from
 from lousho_cli.domain.agent import ModelChange
 from lousho_cli.errors import AgentDriftError, ConfigurationError, ResumeToolMissingError
 from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.histories import get_checkpoint_history
 from lousho_cli.executor.sub_agents import SubAgent
 
 CHANGED = {"name": "agent", "prompt": "Be long."}
@@ -25,6 +27,29 @@ async def cut(stores: Any, bench: Any, box: Any) -> None:
 
     box.tool("die", die)
     await bench.dies(bench.run(stores, bench.Model(bench.Calls("die")), box.tools))
+
+
+async def test_de_118_every_checkpoint_and_every_pause_carries_one(ringed: Any, bench: Any, box: Any) -> None:
+    box.tool("book")
+    box.tool("pay", needs_approval=True)
+    approval_id = await bench.paused(ringed, box, "book", "pay")
+    expected = fingerprint("m-1", {tool.name: tool.schema for tool in box.tools}, "Be brief.")
+    stored = await ringed.again().approvals.load(approval_id)
+    await bench.decide(ringed.again(), approval_id, bench.Model(None, "done"), box.tools)
+    entries = await get_checkpoint_history(ringed.again().checkpoints, "s")
+    assert {entry.status for entry in entries} == {"in-progress", "awaiting-approval", "finished"}
+    found = [approval_from(stored).snapshot.agent_fingerprint, *(entry.checkpoint.agent_fingerprint for entry in entries)]
+    assert found == [expected] * len(found)
+
+
+async def test_de_119_120_other_code_and_another_order_are_no_change(store: Any, bench: Any, box: Any) -> None:
+    box.tool("book")
+    await cut(store, bench, box)
+    other = bench.Box()
+    other.tool("die", lambda args, ctx: "by other code")
+    other.tool("book")
+    result = await bench.run(store.again(), bench.Model(None, "done"), other.tools, [], on_agent_drift="error")
+    assert (result.text, bench.result(result.messages, "c1")) == ("done", "by other code")
 
 
 async def test_de_121_a_warning_and_an_event_say_what_changed(store: Any, bench: Any, box: Any, caplog: Any) -> None:
@@ -162,6 +187,17 @@ async def test_de_127_without_a_saved_fingerprint_nothing_is_compared(bench: Any
     del old["agent_fingerprint"]
     del old["offered"]
     stores.checkpoints.texts["s"] = json.dumps(old)
+    with caplog.at_level(logging.WARNING, "lousho"):
+        result = await bench.run(stores, bench.Model(None, "done"), box.tools, [], agent=CHANGED, on_agent_drift="error")
+    assert (result.text, caplog.text) == ("done", "")
+
+
+async def test_de_128_one_of_another_version_is_not_compared(bench: Any, box: Any, caplog: Any) -> None:
+    stores = bench.custom()
+    await cut(stores, bench, box)
+    kept = json.loads(stores.checkpoints.texts["s"])
+    kept["agent_fingerprint"]["version"] = 2
+    stores.checkpoints.texts["s"] = json.dumps(kept)
     with caplog.at_level(logging.WARNING, "lousho"):
         result = await bench.run(stores, bench.Model(None, "done"), box.tools, [], agent=CHANGED, on_agent_drift="error")
     assert (result.text, caplog.text) == ("done", "")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lousho_cli import Hook
+from lousho_cli import Hook, define_tool
 from lousho_cli.domain import records as r
 from lousho_cli.domain.messages import user
 from lousho_cli.errors import ConfigurationError, HookError, PropagatingToolError, ProviderError
@@ -178,6 +178,26 @@ async def test_a_hook_may_still_refuse_an_approved_call(store: Any, bench: Any, 
     options = {"hooks": [Hook(pre_tool=lambda call: {"deny": "closed"})]}
     result = await bench.decide(store.again(), approval_id, bench.Model(None, "hm"), box.tools, options=options)
     assert (bench.result(result.messages, "c1")["reason"], box.ran) == ("closed", [])
+
+
+async def test_de_151_a_pending_call_is_validated_and_takes_its_turn_again(store: Any, bench: Any, box: Any) -> None:
+    """By the tool of today, and as many at once as are allowed today."""
+    story: list[str] = []
+
+    async def tell(args: Any, ctx: Any) -> None:
+        story.append(f"start {ctx.tool_call_id}")
+        await asyncio.sleep(0)
+        story.append(f"end {ctx.tool_call_id}")
+
+    def die(args: Any, ctx: Any) -> None:
+        raise bench.Killed
+
+    box.tool("die", die)
+    await bench.dies(bench.run(store, bench.Model(bench.Calls(("die", {"n": 1}), ("die", {"n": -1}), ("die", {"n": 2}))), box.tools))
+    today = define_tool(name="die", input={"type": "object", "properties": {"n": {"minimum": 0}}}, execute=tell)
+    result = await bench.run(store.again(), bench.Model(None, "done"), [today], [], tool_concurrency=1)
+    assert story == ["start c1", "end c1", "start c3", "end c3"]
+    assert (bench.result(result.messages, "c2")["kind"], result.text) == ("validation", "done")
 
 
 async def test_de_151_a_pending_call_passes_hooks_and_approval_again(store: Any, bench: Any, box: Any) -> None:

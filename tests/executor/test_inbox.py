@@ -13,10 +13,14 @@ import pytest
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import user
-from lousho_cli.errors import ConfigurationError, NotFoundError, SessionBusyError
+from lousho_cli.errors import ConfigurationError, NotFoundError, SessionBusyError, StorageError
+from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.aborts import abort_session
 from lousho_cli.executor.agent_executor import AgentExecutor
 from lousho_cli.executor.approvals import record_decision, resume_after_approval
+from lousho_cli.executor.clock import SYSTEM_CLOCK
+from lousho_cli.executor.inbox import Inbox
+from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.stores.file.store import FileStore
@@ -170,3 +174,34 @@ async def test_only_a_log_store_can_be_reached_from_outside() -> None:
         await abort_session("s", Plain())  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError):
         await record_decision({"id": "x", "approved": True}, "s", Plain())  # type: ignore[arg-type]
+
+
+async def test_what_could_not_be_taken_is_tried_again_and_then_nobody_looks_who_is_told_of_nothing() -> None:
+    class Quiet(MemoryStore):
+        fails, looks = 3, 0
+
+        async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
+            await asyncio.sleep(0)
+            return False
+
+        async def inbox(self, log_id: str) -> tuple[Post, ...]:
+            self.looks += 1
+            if self.looks <= self.fails:
+                raise StorageError("it can not be read now")
+            return await super().inbox(log_id)
+
+    store = Quiet()
+    await store.post("s", post("in-1", "input", said("Go")))
+    log = await SessionLog.open(store, "s", "here", SYSTEM_CLOCK)
+    inbox = Inbox(log, AbortController())
+    assert not await inbox.take()
+    inbox.watch()
+    async with asyncio.timeout(30):
+        while inbox._again:
+            await asyncio.sleep(0)
+    assert "in-1" in log.session.inputs
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert store.looks == store.fails + 1
+    await inbox.stop()
+    await log.close()

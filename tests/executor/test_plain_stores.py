@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lousho_cli import create_agent, get_checkpoint_history, resume_after_approval
 from lousho_cli.core.transcript import check
 from lousho_cli.errors import AgentDriftError, NotFoundError, ProviderError, SDKError, SessionAwaitingApprovalError
 
@@ -323,3 +324,48 @@ async def test_a_run_without_a_session_keeps_its_budget_over_a_pause(log_stores:
     second = await bench.decide(log_stores.again(), first.approval_id, model, box.tools, keep=False)
     result = await bench.decide(log_stores.again(), second.approval_id, model, box.tools, keep=False)
     assert (result.finish_reason, result.steps, box.ran) == ("max-steps", 2, ["c1", "c2"])
+
+
+async def test_a_store_that_is_not_async_is_as_good_as_one_that_is(bench: Any, box: Any) -> None:
+    """A dictionary behind three and two methods is what somebody writes first."""
+
+    class Checkpoints:
+        def __init__(self) -> None:
+            self.kept: dict[str, Any] = {}
+
+        def save(self, session_id: str, checkpoint: Any) -> None:
+            self.kept[session_id] = checkpoint
+
+        def load(self, session_id: str) -> Any:
+            return self.kept.get(session_id)
+
+        def delete(self, session_id: str) -> None:
+            self.kept.pop(session_id, None)
+
+        def history(self, session_id: str, limit: int | None = None) -> Any:
+            return [{"step": 2, "saved_at": "2026-01-01T00:00:00.000Z", "status": "finished", "checkpoint": self.kept[session_id]}]
+
+    class Approvals:
+        def __init__(self) -> None:
+            self.kept: dict[str, Any] = {}
+
+        def save(self, pending: Any, snapshot: Any) -> None:
+            self.kept[pending.id] = {"pending": pending, "snapshot": snapshot}
+
+        def resolve(self, approval_id: str) -> Any:
+            return self.kept.pop(approval_id, None)
+
+    box.tool("pay", needs_approval=True)
+    store = {"checkpoints": Checkpoints(), "approvals": Approvals()}
+    agent = create_agent(bench.Model(bench.Calls("pay"), "paid", bench.Calls("pay"), "again"), store=store, tools=box.tools)
+    paused = await agent.send("go", "s")
+    assert [waiting.id for waiting in await agent.approvals.list()] == [paused.approval_id]
+    assert (await agent.approvals.resolve(paused.approval_id, True)).text == "paid"
+    second = await agent.send("more", "s")
+    decision = {"id": second.approval_id, "approved": True}
+    options = (store["approvals"], box.tools, bench.Model(None, None, None, "again"), None, store["checkpoints"])
+    assert (await resume_after_approval(decision, *options)).text == "again"
+    assert [entry.step for entry in await get_checkpoint_history(store["checkpoints"], "s")] == [2]
+    fork = await agent.fork("s", 2, {"append_input": "else"})
+    assert (fork.session_id, store["checkpoints"].load("s.fork-1")) == ("s.fork-1", fork.checkpoint)
+    assert box.ran == ["c1", "c2"]

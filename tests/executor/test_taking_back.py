@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lousho_cli.core.entering import InputBody
+from lousho_cli.core.pending import has_work
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Post
 from lousho_cli.domain.messages import user
@@ -29,6 +30,20 @@ async def test_an_input_that_its_owner_recorded_and_did_not_clear_away_is_taken_
     session = await read_session(store, "s")
     assert (session.inputs["k"].outcome, session.waiting) == ("aborted", ())
     assert await store.inbox("s") == ()
+
+
+async def test_a_wake_stands_when_an_input_is_taken_back(log_stores: Any, bench: Any) -> None:
+    await bench.run(log_stores, bench.Model("done"))
+    store, later = log_stores.log_store, "2100-01-01T00:00:00.000Z"
+    log = await SessionLog.open(store, "s", "host", SYSTEM_CLOCK)
+    await log.record(r.InputReceived("k", (user("And"),)), r.InputReceived("l", (user("Then"),)))
+    await log.close(later)
+
+    await take_back_input(store, "s", "k")
+
+    head = await store.head("s")
+    assert head is not None
+    assert (head.wake_at, len(head.outline.waiting), has_work(head, SYSTEM_CLOCK.now())) == (later, 1, False)
 
 
 async def test_to_record_nothing_writes_nothing(log_stores: Any, bench: Any) -> None:

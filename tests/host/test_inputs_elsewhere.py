@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -287,6 +288,18 @@ async def test_whatever_comes_first_a_thread_is_its_tenants(store: Any) -> None:
         await session.send("1", input_id="a")
         assert (await session.settled("a")).text == "One."
     await again.close()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="tasks that begin at once came with Python 3.12")
+async def test_a_command_ends_on_a_loop_whose_tasks_begin_at_once(store: Any) -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    host = create_harness_host({"log": store})
+    session = await host.open(scripted("One.", commands={"any": lambda _thread, _args: 1}), "t")
+    assert await session.run_command("any") == 1
+    await asyncio.wait_for(host.idle("t"), 30)
+    await session.send("1", input_id="a")
+    assert (await session.settled("a")).text == "One."
+    await host.close()
 
 
 async def test_a_command_that_tidies_up_when_it_is_stopped_holds_nothing_up(store: Any) -> None:

@@ -154,6 +154,7 @@ async def test_a_certificate_nobody_vouches_for_is_refused(tls: Any) -> None:
     error = await refused(tls.provider(base_url=tls.address))
     assert (error.category, error.retryable) == ("network", False), "it will be refused again"
     assert "CERTIFICATE_VERIFY_FAILED" in error.detail
+    assert "provider.ca_file" in error.hint
     assert tls.seen == []
 
 

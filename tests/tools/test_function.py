@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
+import textwrap
 import threading
 from dataclasses import dataclass
 from datetime import date
@@ -253,6 +255,30 @@ def test_what_can_not_be_a_tool_is_refused_when_it_is_made():
             function_tool(function)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="name of a tool"):
         function_tool(lambda: 1, name="no spaces")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="its syntax began with Python 3.12")
+@pytest.mark.parametrize("name", ["tool", "method", "called"])
+def test_type_parameters_are_known_where_annotations_are_postponed(name):
+    written = """
+        from __future__ import annotations
+
+        type City = Literal["Lisbon", "Porto"]
+
+        def tool[T: int](days: list[T], city: City) -> T: ...
+
+        class Tools[T: int]:
+            def method(self, days: list[T], city: City) -> T: ...
+
+            def __call__(self, days: list[T], city: City) -> T: ...
+
+        method, called = Tools().method, Tools()
+    """
+    scope: dict[str, Any] = {"Literal": Literal, "__name__": __name__}
+    exec(textwrap.dedent(written), scope)
+    schema = function_tool(scope[name], name=name).schema
+    assert schema["properties"]["days"] == {"type": "array", "items": {"type": "integer"}}
+    assert schema["$defs"]["City"] == {"type": "string", "enum": ["Lisbon", "Porto"]}
 
 
 def test_arguments_that_json_can_not_hold_are_an_issue_not_a_crash():

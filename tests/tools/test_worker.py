@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from lousho_cli.errors import SDKError
 from lousho_cli.tools.worker import MOST_WORKERS, Worker, Workers
 
 
@@ -147,3 +148,33 @@ async def test_there_are_no_more_threads_than_sessions_with_calls_nor_than_the_m
     go.set()
     assert all(await asyncio.gather(*calls))
     assert (pool._busy, len(pool._idle)) == ({}, MOST_WORKERS)
+
+
+async def test_where_no_thread_can_be_started_a_session_shares_one_and_without_any_its_call_is_refused(monkeypatch):
+    pool, go, begun = Workers(), threading.Event(), threading.Event()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def stuck() -> str:
+        begun.set()
+        go.wait(60)
+        return "stuck"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(SDKError, match="can't start new thread") as raised:
+            await pool.run(lambda: 1, session="a")
+    assert (raised.value.code, bool(raised.value.hint)) == ("LOUSHO_NO_THREAD", True)
+    first = asyncio.ensure_future(pool.run(stuck, session="a"))
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 60)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        behind = asyncio.ensure_future(pool.run(lambda: "behind", session="b"))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+    go.set()
+    assert await behind == "behind"
+    assert await pool.run(lambda: 2, session="c") == 2

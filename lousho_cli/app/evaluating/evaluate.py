@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lousho_cli.app.evaluating.journal import Begin, Journal, journal_path, kept, read_last
+from lousho_cli.app.evaluating.journal import Begin, Done, Journal, journal_path, kept, read_last
 from lousho_cli.app.evaluating.plans import EvalOptions
 from lousho_cli.app.evaluating.stopping import EvalsStopped, Stop, stopping
 from lousho_cli.app.wiring import current_folder
@@ -22,6 +22,7 @@ from lousho_cli.evals.eval_results import CaseResult, EvalRun, eval_run
 
 if TYPE_CHECKING:
     from lousho_cli.app.evaluating.selecting import Selection
+    from lousho_cli.app.evaluating.stamps import Stamp
 
 INSTALL = 'pip install "lousho[eval]"'
 NO_RUNNER = "LOUSHO_EVALS_RUNNER_MISSING"
@@ -113,7 +114,7 @@ class _Session:
     def __init__(self, order: EvalOrder, watcher: Watcher, selection: Selection, stop: Stop) -> None:
         self._order, self._watcher, self._selection, self._stop = order, watcher, selection, stop
         self._results: list[CaseResult] = []
-        self._kept: dict[tuple[str, str, str], CaseResult] = {}
+        self._kept: dict[tuple[str, str, str], Done] = {}
         self._journal: Journal | None = None
         self._began = time.perf_counter()
         self._at = stamp(datetime.now(UTC))
@@ -166,19 +167,19 @@ class _Session:
         self._watcher.begins(len(cases) - len(self._kept))
         try:
             self._journal = Journal(path, Begin(self._at, options.mode, len(cases), options.flags))
-            for result in self._kept.values():
-                self._journal.add(result)
+            for one in self._kept.values():
+                self._journal.add(one.result, one.stands_on)
         except StorageError as error:
             self._unwritable(error)
-        self._results += self._kept.values()
+        self._results += [one.result for one in self._kept.values()]
         return set(self._kept)
 
-    def _told(self, result: CaseResult) -> None:
+    def _told(self, result: CaseResult, stands_on: Mapping[str, Stamp]) -> None:
         self._stop.check()  # what a case made of a signal is no result
         self._results.append(result)
         if self._journal is not None:
             try:
-                self._journal.add(result)
+                self._journal.add(result, stands_on)
             except StorageError as error:
                 self._unwritable(error)
         self._watcher.ended(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from lousho_cli.app.evaluating.closing import CLOSE
 from lousho_cli.app.evaluating.files import load_evals
 from lousho_cli.app.evaluating.plans import EvalOptions, Planned, in_ci
 from lousho_cli.app.evaluating.runner import EvalRunner
+from lousho_cli.app.evaluating.stamps import Stamp
 from lousho_cli.app.hostile_text import visible
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.evals.eval_results import CaseResult
@@ -21,14 +22,14 @@ from lousho_cli.evals.eval_results import CaseResult
 class Evals:
     """What the evals of one pytest session share.
 
-    told: called with each result as it comes; warn: with what a person should know.
+    told: called with each result as it comes, and what it stands on; warn: with what a person should know.
     broken: the files that could not be read. fault: what went wrong with lousho itself.
     """
 
     def __init__(
         self,
         options: EvalOptions,
-        told: Callable[[CaseResult], None] = lambda result: None,
+        told: Callable[[CaseResult, Mapping[str, Stamp]], None] = lambda result, stands_on: None,
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.runner = EvalRunner(options)
@@ -139,7 +140,7 @@ class EvalItem(pytest.Item):
         """
         evals = evals_of(self.config)
         result = evals.runner.run(self.planned)
-        evals.told(result)
+        evals.told(result, evals.runner.stands_on(self.planned))
         for miss in result.misses:
             if miss.soft:
                 self.user_properties.append(("soft miss", visible(f"{miss.name}: {miss.detail}")))

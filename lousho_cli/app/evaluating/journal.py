@@ -1,27 +1,27 @@
 """The results of the last eval run on disk, a line a case, each written the moment it is known. So a run that is killed loses none.
 
     {"format":1,"at":…,"mode":…,"selected":10}
-    {"result":{…},"stamp":[…]}
+    {"result":{…},"stands_on":{…}}
     {"end":…}
 
-It lies in the store's folder, ``.lousho/evals/last.jsonl``. ``stamp`` tells whether the eval file is still the one that was run.
+It lies in the store's folder, ``.lousho/evals/last.jsonl``. ``stands_on`` tells whether what was run is still as it was, see ``stamps``.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from lousho_cli.app.evaluating.stamps import Stamp, are_as_they_were
 from lousho_cli.app.places import STORE_FOLDER, find_store_folder
 from lousho_cli.errors import StorageError
 from lousho_cli.evals.eval_results import CaseResult, EvalRun, eval_run
 
-_FORMAT = 1
-
-Stamp = tuple[int, int]
+_FORMAT = 2
 
 
 class Begin(msgspec.Struct, frozen=True, tag="begin"):
@@ -38,7 +38,7 @@ class Done(msgspec.Struct, frozen=True, tag="case"):
     """A case that has ended."""
 
     result: CaseResult
-    stamp: Stamp
+    stands_on: dict[str, Stamp]
 
 
 class End(msgspec.Struct, frozen=True, tag="end"):
@@ -72,13 +72,13 @@ class Journal:
         except OSError as error:
             raise _unwritable(path, error) from error
 
-    def add(self, result: CaseResult) -> None:
+    def add(self, result: CaseResult, stands_on: Mapping[str, Stamp]) -> None:
         """A case has ended.
 
         Raises:
             StorageError: it can not be written.
         """
-        self._write(Done(result, stamp_of(Path(result.file))))
+        self._write(Done(result, dict(stands_on)))
 
     def end(self, duration_s: float) -> None:
         """All of it has ended. Raises as ``add``."""
@@ -108,10 +108,10 @@ def _unwritable(path: Path, error: OSError) -> StorageError:
 
 
 class Last(msgspec.Struct, frozen=True):
-    """What the last run left. ``stamps``: of which file each result is, in the order of ``run.cases``; ``flags``: as it was asked for."""
+    """What the last run left. ``done``: its cases, in the order of ``run.cases``; ``flags``: as it was asked for."""
 
     run: EvalRun
-    stamps: tuple[Stamp, ...]
+    done: tuple[Done, ...]
     flags: tuple[str, ...] = ()
 
 
@@ -129,7 +129,7 @@ def read_last(path: Path) -> Last | None:
     end = next((line for line in lines if isinstance(line, End)), None)
     duration = end.duration_s if end else sum(line.result.duration_s for line in done)
     run = eval_run([line.result for line in done], selected=begin.selected, duration_s=duration, mode=begin.mode, at=begin.at)
-    return Last(run if end else msgspec.structs.replace(run, complete=False), tuple(line.stamp for line in done), begin.flags)
+    return Last(run if end else msgspec.structs.replace(run, complete=False), tuple(done), begin.flags)
 
 
 def _line(text: bytes) -> Any:
@@ -139,24 +139,15 @@ def _line(text: bytes) -> Any:
         return None
 
 
-def stamp_of(path: Path) -> Stamp:
-    """What tells one writing of a file from the next; zeros where it is gone."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
-
-
-def kept(last: Last | None, flags: tuple[str, ...]) -> dict[tuple[str, str, str], CaseResult]:
-    """The cases of a run that was cut which need not be run again: those that passed or failed, and whose file is as it was.
+def kept(last: Last | None, flags: tuple[str, ...]) -> dict[tuple[str, str, str], Done]:
+    """The cases of a run that was cut which need not be run again: those that passed or failed, and stand on files that are as they were.
 
     flags: those of the run that goes on; one that was asked for otherwise, such as without ``--strict``, has nothing for it.
     """
     if last is None or last.run.complete or last.flags != flags:
         return {}
     return {
-        (case.file, case.eval, case.case): case
-        for case, stamp in zip(last.run.cases, last.stamps, strict=True)
-        if case.result in ("passed", "failed") and stamp_of(Path(case.file)) == stamp
+        (one.result.file, one.result.eval, one.result.case): one
+        for one in last.done
+        if one.result.result in ("passed", "failed") and are_as_they_were(one.stands_on)
     }

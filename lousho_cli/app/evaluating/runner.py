@@ -17,6 +17,7 @@ from typing import Any
 from lousho_cli.app.evaluating.agents import EvalAgents, asks_nobody, on_tape
 from lousho_cli.app.evaluating.faults import assertion_of, error_of, is_a_miss, skipped_by
 from lousho_cli.app.evaluating.plans import EvalOptions, Planned, Way, way_of
+from lousho_cli.app.evaluating.stamps import Stamp, Stamps, stamp_of
 from lousho_cli.app.evaluating.talk import AgentTalk
 from lousho_cli.app.preparing import Prepared
 from lousho_cli.app.redacting import taking_out_of_cassettes
@@ -41,6 +42,7 @@ class EvalRunner:
         self._agents = EvalAgents()
         self._runner = asyncio.Runner()
         self._clean: Redact | None = None
+        self._stamps = Stamps()
 
     def run(self, planned: Planned) -> CaseResult:
         """Runs one case to its end. What goes wrong in it is a result.
@@ -59,9 +61,14 @@ class EvalRunner:
         Raises:
             ConfigurationError: one of them is not there, or is not valid.
         """
-        self._agents.file_of(one.agent, path)
+        self._stamps.of(path, self._agents.file_of(one.agent, path))
         if one.judge is not None:
             self._agents.judge_of(one.judge, path)
+
+    def stands_on(self, planned: Planned) -> dict[str, Stamp]:
+        """The files that a case which was just run stands on, as they were; its cassette as the case leaves it."""
+        files = self._stamps.of(planned.path, self._agents.file_of(planned.eval.agent, planned.path))
+        return files | {str(planned.cassette): stamp_of(planned.cassette)}
 
     def close(self) -> None:
         """Leaves every model that was asked."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec.structs import replace
 
-from lousho_cli.core.secret_keys import says_what, text_under
+from lousho_cli.core.secret_keys import says_what, under
 from lousho_cli.domain import records as r
 from lousho_cli.domain.agent import Fingerprint
 from lousho_cli.domain.messages import FilePart, ImagePart, Message, Reasoning
@@ -138,26 +138,17 @@ def _free(value: Any, redact: Redact) -> Any:
         return clean
 
 
-def _each(value: Any, redact: Redact) -> Any:
-    if isinstance(value, str):
-        return redact(value)
+def _each(value: Any, redact: Redact, key: str = "") -> Any:
+    """``key``: what the value stands under."""
     if isinstance(value, Mapping):
         clean: dict[str, Any] = {}
-        for key, item in value.items():
-            name = redact(key)
+        for given, item in value.items():
+            name = redact(given)
             while name in clean:  # what is left of two keys may be the same
                 name = f"{name}*{len(clean)}"
-            clean[name] = _under(says_what(key, value), item, redact)
+            clean[name] = _each(item, redact, says_what(given, value, key))
         return clean
-    return [_each(item, redact) for item in value] if isinstance(value, tuple | list) else value
-
-
-def _under(key: str, item: Any, redact: Redact) -> Any:
-    if isinstance(item, str):
-        return text_under(key, item, redact)
-    if isinstance(item, tuple | list):
-        return [text_under(key, one, redact) if isinstance(one, str) else _each(one, redact) for one in item]
-    return _each(item, redact)
+    return [_each(item, redact, key) for item in value] if isinstance(value, tuple | list) else under(key, value, redact)
 
 
 def _message(message: Message, redact: Redact) -> Message:

@@ -27,6 +27,7 @@ MAX_MESSAGE = 500
 
 _WHO_ASKS = 407  # what a proxy says, and no server behind it
 _PROXY_HINT = "Check the proxy, and its user and password."
+_CERTIFICATE_HINT = "Name who signed it with provider.ca_file; Python 3.13 and newer also want the extensions of RFC 5280 in it."
 _USED_UP = "What the account may use is used up: add to it, then resume."
 _HINTS = {
     "rate-limit": "Wait, or ask for a higher limit.",
@@ -108,7 +109,10 @@ def transport_error(error: httpx.HTTPError | httpx.InvalidURL, where: str, *, pa
     if isinstance(error, (httpx.ConnectError, httpx.ProxyError)):
         # A certificate that is refused now is refused again; everything else about a connection may pass.
         failure = Failure("network", "CERTIFICATE_VERIFY_FAILED" not in text)
-        return failure_error(failure, f"no connection to {where}: {text}", partial=partial)
+        found = failure_error(failure, f"no connection to {where}: {text}", partial=partial)
+        if not failure.retryable:
+            found.hint = _CERTIFICATE_HINT
+        return found
     if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
         return cut_error(partial=partial, why=text)
     detail = f"the request to {where} could not be sent ({type(error).__name__})"

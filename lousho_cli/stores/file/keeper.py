@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from lousho_cli.stores.file.file_claim import FileClaim
 from lousho_cli.stores.file.owner_files import epochs_in
 from lousho_cli.stores.machine import steady
+from lousho_cli.stores.threads import started
 
 
 class Keeper:
@@ -33,13 +34,22 @@ class Keeper:
     def __len__(self) -> int:
         return len(self._claims)
 
+    def begin(self) -> None:
+        """Starts the thread, without which nothing may be claimed.
+
+        Raises:
+            StorageError: there can be none now.
+        """
+        with self._changed:
+            if self._thread is None:
+                self._thread = started(self._run, "lousho-renew")
+
     def add(self, claim: FileClaim) -> None:
+        """Keeps a claim. Raises like ``begin``."""
+        self.begin()
         with self._changed:
             self._claims[claim] = due = steady() + claim.renew_s
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="lousho-renew", daemon=True)
-                self._thread.start()
-            elif due < self._rests_until:
+            if due < self._rests_until:
                 self._changed.notify()
 
     def remove(self, claim: FileClaim) -> None:

@@ -165,6 +165,7 @@ class FileStore(Viewed, Looking):
     async def claim(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> FileClaim:
         check_ttl(ttl_ms)
         self.layout.check()
+        keeper().begin()
         seen = self._reader.stamp(log_id)
         state, found = self._read_for_claim(log_id)
         mine = claims.take(self.layout, log_id, host, ttl_ms, found.epoch)
@@ -284,8 +285,9 @@ class FileStore(Viewed, Looking):
         names = [name for name in self.layout.names() if inbox.names(f"{self.layout.sessions}/{name}/{INBOX}")]
         return frozenset(log_id for log_id in map(id_of, names) if log_id is not None)
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
         await self._lookout.wait(log_id, timeout_ms)
+        return True
 
     def _left(self, log_ids: Collection[str]) -> list[str]:
         """The logs for which something was left; most have no inbox at all."""

@@ -15,10 +15,13 @@ import time
 from _queue import SimpleQueue
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lousho_cli.errors import StorageError
 from lousho_cli.stores.delivering import Deliveries
+from lousho_cli.stores.threads import started
 
 if TYPE_CHECKING:
     import asyncio
@@ -103,16 +106,23 @@ class Syncs:
     def begin(self, work: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Sync:
         """Has ``work`` done by one of the threads; its future, which is of ``loop``, tells what came of it."""
         if self._threads < THREADS:
-            threading.Thread(target=self._serve, name=f"lousho-sync-{self._threads}", daemon=True).start()
-            self._threads += 1
+            self._start()
         if self._told is None or self._told.loop is not loop:
             self._told = Deliveries(loop)
         begun = Sync(work, self._told)
+        if not self._threads:
+            begun.carry_out()
+            return begun
         self._waiting.append(begun)
         if self._waking is not loop:
             loop.call_soon(self._wake)  # behind whatever else is ready now: that may ask for something too
             self._waking = loop
         return begun
+
+    def _start(self) -> None:
+        with suppress(StorageError):  # those there are have to do, or the event loop itself, and the next sync tries again
+            started(self._serve, f"lousho-sync-{self._threads}")
+            self._threads += 1
 
     def _wake(self) -> None:
         """Wakes as many threads as there is work for. One that is awake hears it when it has nothing else to take."""

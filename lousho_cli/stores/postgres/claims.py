@@ -21,6 +21,7 @@ _GIVEN = "epoch = l.epoch + 1, owner = %s, grip = %s, host = %s, since = %s, ttl
 _TAKE = f"UPDATE {{s}}.logs AS l SET {_GIVEN} WHERE l.id = %s RETURNING l.no, l.epoch, l.head, l.synced"
 _LOCKED = "SELECT no, epoch, head, synced, owner, grip, host, since, ttl_ms FROM {s}.logs WHERE id = %s FOR UPDATE"
 _OF_TOKEN = f"SELECT pid, place, renewed_ms, {NOW_MS} FROM {{s}}.owners WHERE token = %s FOR UPDATE"
+_GRIPPED = "SELECT no, epoch FROM {s}.logs WHERE id = %s AND owner = %s AND grip = %s"
 _OWNED = "SELECT 1 FROM {s}.logs WHERE no = %s AND owner = %s AND epoch = %s"
 
 
@@ -33,11 +34,15 @@ class Taken(NamedTuple):
 
 
 class Taking:
-    """One attempt at a log. Begun again after a lost connection, it knows what it took already by the mark it leaves."""
+    """One attempt at a log. Begun again after a lost connection, it knows what it took already by the mark it leaves.
+
+    asked: whether the server may have heard of it.
+    """
 
     def __init__(self, presence: Presence, log_id: str, host: str, ttl_ms: int) -> None:
         self._presence, self._id = presence, log_id
         self._grip = secrets.token_hex(8)
+        self.asked = False
         self._values = (presence.token, self._grip, host, stamp(datetime.now(UTC)), ttl_ms)
 
     def __call__(self, hand: Hand) -> Taken:
@@ -48,9 +53,15 @@ class Taking:
         """
         here = self._presence
         here.prepare(hand)
+        self.asked = True
         ((*taken, version, least),) = hand.call("take_free", self._id, here.token, os.getpid(), here.place, *self._values[1:], VERSION)
         here.is_entered(hand, int(version), int(least))
         return self._taken(*map(int, taken)) if taken[0] is not None else self._from_owner(hand)
+
+    def give_up(self, hand: Hand, channel: str) -> None:
+        """Frees the log if this attempt took it after all."""
+        for no, epoch in hand.rows(_GRIPPED, (self._id, self._presence.token, self._grip)):
+            give_back(hand, Held(no, self._presence.token, epoch), channel, keep_wake=True)
 
     def _taken(self, no: int, epoch: int, head: int, synced: int) -> Taken:
         return Taken(Held(no, self._presence.token, epoch), head, synced)

@@ -17,12 +17,13 @@ from functools import partial
 from random import random
 from typing import Any, TypeVar
 
-from lousho_cli.errors import StorageError
+from lousho_cli.errors import StorageError, no_thread
 from lousho_cli.stores.postgres.address import Address
 from lousho_cli.stores.postgres.driver import Connection, Error, Pool, psycopg, psycopg_pool
 from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, nobody_there, not_yet, storage_error
 from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.schema import VERSION, known_version, migrate
+from lousho_cli.stores.threads import on_thread, started
 
 T = TypeVar("T")
 Operation = Callable[[Hand], T]
@@ -65,10 +66,10 @@ class Database:
         import asyncio
 
         try:
-            loop = asyncio.get_running_loop()
+            asyncio.get_running_loop()
         except RuntimeError:
             return self.now(operation, writes=writes)  # driven without an event loop, there is nobody to hold up
-        return await loop.run_in_executor(self._executor(), partial(self.now, operation, writes=writes))
+        return await on_thread(self._executor(), partial(self.now, operation, writes=writes))
 
     async def read(self, operation: Operation[T], nothing: T) -> T:
         """``run`` for what only reads; ``nothing`` where there are no tables."""
@@ -148,7 +149,11 @@ class Database:
             connection.close()
             return
         connection.given_up = True
-        threading.Thread(target=_cancel, args=(pool, connection), name="lousho-cancel", daemon=True).start()
+        cancel = partial(_cancel, pool, connection)
+        try:
+            started(cancel, "lousho-cancel")
+        except StorageError:
+            cancel()
 
     def _prepare(self, hand: Hand, *, writes: bool) -> None:
         """Sees once that the tables are what this version works with; makes them where something is to be written."""
@@ -189,7 +194,11 @@ class Database:
                     num_workers=2,
                     open=False,
                 )
-                pool.open()
+                try:
+                    pool.open()
+                except RuntimeError as error:
+                    pool.close(timeout=0)
+                    raise no_thread(StorageError, error) from error
                 self._pool = pool
             return self._pool
 

@@ -62,9 +62,9 @@ def save(hand: Hand, held: Held, head: Head) -> None:
 def due_of(head: Head) -> int | None:
     """When somebody should look at a session that stands as its head says, in ms since 1970; None for not before something comes.
 
-    A background agent is looked after with the session that leads it, and what is not all imported by nobody.
+    What is not all imported is looked at by nobody.
     """
-    if head.lead is not None or head.importing:
+    if head.importing:
         return None
     if to_do(head):
         return ms_of(head.updated_at)  # so that the longest untouched comes first
@@ -72,9 +72,14 @@ def due_of(head: Head) -> int | None:
 
 
 def to_do(head: Head) -> bool:
-    """Whether a session has work that waits for no time, or background agents that may have to be looked after."""
+    """Whether a session has work that waits for no time. With background agents it has: they may have to be looked after.
+
+    A background agent that has ended has, too: its lead may have to be told.
+    """
     runs = head.run > 0 and head.status == "in-progress" and head.outcome is None
-    return (head.waits_for is None and (runs or bool(head.outline.waiting))) or any(head.agents.values())
+    if head.waits_for is None and (runs or bool(head.outline.waiting)):
+        return True
+    return any(head.agents.values()) if head.lead is None else head.outcome is not None and not head.agents
 
 
 def ms_of(at: str) -> int:

@@ -7,11 +7,14 @@ server's process: a pooler tells a client another one than the server tells it.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ReferenceType
 
+from lousho_cli.errors import StorageError
 from lousho_cli.stores.postgres.database import Database, defaults
 from lousho_cli.stores.postgres.driver import Connection, Error
+from lousho_cli.stores.threads import started
 
 if TYPE_CHECKING:
     from lousho_cli.stores.postgres.lookout import Lookout
@@ -33,8 +36,8 @@ class Listener:
     def begin(self) -> None:
         """Begins to listen, if that was not begun."""
         if self._thread is None and not self._stopped.is_set():
-            self._thread = threading.Thread(target=self._run, name="lousho-listen", daemon=True)
-            self._thread.start()
+            with suppress(StorageError):  # until there can be one, somebody looks instead
+                self._thread = started(self._run, "lousho-listen")
 
     def _run(self) -> None:
         pause = _AGAIN_S[0]

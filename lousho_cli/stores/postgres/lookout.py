@@ -14,11 +14,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from lousho_cli.errors import SDKError
+from lousho_cli.errors import SDKError, StorageError
 from lousho_cli.stores.postgres import posts
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.driver import Row
 from lousho_cli.stores.postgres.listener import Listener
+from lousho_cli.stores.threads import started
 
 if TYPE_CHECKING:
     import asyncio
@@ -66,8 +67,8 @@ class Lookout:
 
     # Who waits
 
-    async def post(self, log_id: str, timeout_ms: int) -> None:
-        """Waits until something may have been left for a log, or the time is up."""
+    async def post(self, log_id: str, timeout_ms: int) -> bool:
+        """Waits until something may have been left for a log; False when the time is up."""
         import asyncio
 
         future: Future = asyncio.get_running_loop().create_future()
@@ -79,7 +80,7 @@ class Lookout:
             waiting.append(future)
             self._begin()
         try:
-            await _within(future, timeout_ms)
+            return await _within(future, timeout_ms)
         finally:
             with self._changed:
                 waiting.remove(future)
@@ -178,8 +179,8 @@ class Lookout:
     def _begin(self) -> None:
         self._listener.begin()
         if self._thread is None and not self._stopped:
-            self._thread = threading.Thread(target=self._run, name="lousho-look", daemon=True)
-            self._thread.start()
+            with suppress(StorageError):  # until there can be one, whoever waits does so for all of the time it has
+                self._thread = started(self._run, "lousho-look")
         self._changed.notify()
 
     def _run(self) -> None:

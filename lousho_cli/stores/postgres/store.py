@@ -62,7 +62,7 @@ class PostgresStore(Viewed, Prunable):
         self._parts = Parts(self.address)
         self.database, self._lookout, self._keeper = self._parts.database, self._parts.lookout, self._parts.keeper
         self._closing = weakref.finalize(self, self._parts.close)
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, tuple[Kept, weakref.ref[PostgresClaim]]] = {}
         self._inbox_seen: dict[str, int] = {}
         self._pending = pending.Pending(self.database, self._parts.presence)
 
@@ -129,15 +129,23 @@ class PostgresStore(Viewed, Prunable):
 
     async def read(self, log_id: str, after: int = 0) -> LogRead:
         check_session_id(log_id)
-        kept = self._kept.pop(log_id, None)
-        if kept is not None and kept.after <= after and await self._is_current(log_id, kept):
+        kept = await self._still_kept(log_id)
+        self._kept.pop(log_id, None)
+        if kept is not None and kept.after <= after:
             found = kept.found
         else:
             found = await self.database.read(partial(logs.scan, log_id=log_id, after=after), Scan())
         return found.behind(after)
 
-    async def _is_current(self, log_id: str, kept: Kept) -> bool:
-        return kept.ends_at(*await self.database.read(partial(logs.end_of, log_id=log_id), (0, 0)))
+    async def _still_kept(self, log_id: str) -> Kept | None:
+        """What a claim has read of a log, where that is all there is: nobody else writes it while it is ours for certain."""
+        if log_id not in self._kept:
+            return None
+        kept, by = self._kept[log_id]
+        claim = by()
+        if claim is not None and not claim.overdue:
+            return kept
+        return kept if kept.ends_at(*await self.database.read(partial(logs.end_of, log_id=log_id), (0, 0))) else None
 
     async def watch(self, log_id: str, after: int, timeout_ms: int) -> bool:
         if check_session_id(log_id) not in self._inbox_seen:
@@ -162,8 +170,8 @@ class PostgresStore(Viewed, Prunable):
             return  # a cache: the records are there without it
 
     async def load_snapshot(self, log_id: str) -> State | None:
-        kept = self._kept.get(check_session_id(log_id))
-        if kept is not None and await self._is_current(log_id, kept):
+        kept = await self._still_kept(check_session_id(log_id))
+        if kept is not None:
             return kept.state
         loaded = await self.database.read(partial(snapshots.load, log_id=log_id), None)
         return loaded[0] if loaded else None
@@ -213,16 +221,24 @@ class PostgresStore(Viewed, Prunable):
             raise
         mine.bytes_since_snapshot = kept.found.size - kept.found.base
         mine.snapshot_size = 0
-        self._kept[log_id] = kept
+        self._kept[log_id] = kept, weakref.ref(mine)
         return mine
 
     async def take(self, log_id: str, host: str, ttl_ms: int = DEFAULT_TTL_MS, renew_ms: int | None = None) -> PostgresClaim:
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
         terms = Terms(check_session_id(log_id), host, ttl_ms, renew_ms, steady())
-        return await self.database.run(partial(self._take, claims.Taking(self._parts.presence, log_id, host, ttl_ms), terms))
+        taking = claims.Taking(self._parts.presence, log_id, host, ttl_ms)
+        try:
+            return await self.database.run(partial(self._take, taking, terms))
+        except StorageError:
+            if taking.asked:  # the server may have done it, and nobody heard
+                self._keeper.free_later(partial(taking.give_up, channel=self._parts.channel))
+            raise
 
     def _take(self, taking: claims.Taking, terms: Terms, hand: Hand) -> PostgresClaim:
+        self._keeper.begin()
+        self._keeper.free_here(hand)
         taken = taking(hand)
         mine = PostgresClaim(terms, taken.held, self._keeper.forget)
         mine.head, mine.synced = taken.head, taken.synced
@@ -312,8 +328,8 @@ class PostgresStore(Viewed, Prunable):
     async def posted(self) -> frozenset[str]:
         return await self.database.read(posts.posted, frozenset())
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
-        await self._lookout.post(check_session_id(log_id), timeout_ms)
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
+        return await self._lookout.post(check_session_id(log_id), timeout_ms)
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if post_ids:

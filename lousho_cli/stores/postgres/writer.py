@@ -17,6 +17,7 @@ from lousho_cli.stores.delivering import deliver
 from lousho_cli.stores.postgres.appending import Append, append_all
 from lousho_cli.stores.postgres.database import Database
 from lousho_cli.stores.postgres.errors import ServerAwayError
+from lousho_cli.stores.threads import started
 
 if TYPE_CHECKING:
     import asyncio
@@ -88,9 +89,11 @@ class Writer:
         self._waking = None
         with self._more:
             if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._serve, name="lousho-append", daemon=True)
-                self._thread.start()
+                with contextlib.suppress(StorageError):
+                    self._thread = started(self._serve, "lousho-append")
             self._more.notify()
+        while self._thread is None and self._waiting:  # there can be none now: the event loop is held up instead
+            self._take_turn()
 
     def _perform_behind(self, job: Job) -> None:
         with self._more:

@@ -201,9 +201,19 @@ class SqliteStore(Viewed, Prunable, Looking):
         """Claims a log whatever it holds; only who repairs it may. Raises like ``claim``."""
         check_ttl(ttl_ms)
         check_session_id(log_id)
-        return await self.writer.run_with_others(Job(lambda connection: self._take(connection, log_id, host, ttl_ms, renew_ms)))
+        taken: list[SqliteClaim] = []
+
+        def take(connection: sqlite3.Connection) -> SqliteClaim:
+            taken[:] = [self._take(connection, log_id, host, ttl_ms, renew_ms)]
+            return taken[0]
+
+        def stands(connection: sqlite3.Connection) -> bool:
+            return bool(taken) and claims.is_owner(connection, taken[0].held)
+
+        return await self.writer.run_with_others(Job(take, settled=stands))
 
     def _take(self, connection: sqlite3.Connection, log_id: str, host: str, ttl_ms: int, renew_ms: int | None) -> SqliteClaim:
+        self._keeper.begin()
         held = claims.take(connection, self.database.path, self._parts.presence, log_id, host, ttl_ms)
         mine = SqliteClaim(Terms(log_id, host, ttl_ms, renew_ms, steady()), held, self._keeper.forget)
         self._keeper.add(mine)
@@ -272,8 +282,9 @@ class SqliteStore(Viewed, Prunable, Looking):
     async def posted(self) -> frozenset[str]:
         return posts.posted(self.database)
 
-    async def wait_for_post(self, log_id: str, timeout_ms: int) -> None:
+    async def wait_for_post(self, log_id: str, timeout_ms: int) -> bool:
         await self._lookout.wait(check_session_id(log_id), timeout_ms)
+        return True
 
     async def discard(self, log_id: str, post_ids: Sequence[str]) -> None:
         if self._number(log_id) is not None:

@@ -22,13 +22,14 @@ from itertools import groupby
 from random import random
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from lousho_cli.errors import SDKError
+from lousho_cli.errors import SDKError, StorageError
 from lousho_cli.stores.delivering import deliver, finish
 from lousho_cli.stores.sqlite.appending import Append, append_all
 from lousho_cli.stores.sqlite.database import Database
 from lousho_cli.stores.sqlite.errors import BUSY, code_of, storage_error
 from lousho_cli.stores.sqlite.job import Asked
 from lousho_cli.stores.sqlite.opening import BUSY_S, size_log
+from lousho_cli.stores.threads import started
 
 if TYPE_CHECKING:
     import asyncio
@@ -125,8 +126,10 @@ class Writer:
         """Sees to what waits: has the thread do it, unless it is one thing that is done in less time."""
         self._waking = None
         if self._waiting and not self._awake and not self._only_one_done():
+            if not self._start():
+                self._perform_waiting()
+                return
             self._awake = True
-            self._start()
             self._signal.put(None)
 
     def _only_one_done(self) -> bool:
@@ -168,10 +171,12 @@ class Writer:
 
     # The thread
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
+        """Sees that there is a thread; False where there can be none now."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="lousho-sqlite", daemon=True)
-            self._thread.start()
+            with contextlib.suppress(StorageError):
+                self._thread = started(self._serve, "lousho-sqlite")
+        return self._thread is not None
 
     def _serve(self) -> None:
         while not self._stopped:

@@ -68,6 +68,28 @@ async def test_a_claim_is_ours_once_it_was_taken(url: str, proxy: CuttingProxy, 
     await store.append(claim, [batch(1, 2)])
 
 
+async def test_a_claim_of_which_nobody_heard_is_given_back(
+    url: str, proxy: CuttingProxy, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(proxy.url(url))
+    await store.release(await store.claim("kept", "here"))
+    with monkeypatch.context() as patch:
+        patch.setitem(database.Database.now.__kwdefaults__, "patience_s", 0.0)  # it is not begun again
+        for name in ("trip", "left"):
+            proxy.cut_at(".take_free(", done=True)
+            with pytest.raises(StorageError):
+                await store.claim(name, "here")
+    claim = await store.claim("trip", "here")  # not said to be somebody's
+    other = opened(url)
+    async with asyncio.timeout(30):
+        while await other.owner("left") is not None:
+            await asyncio.sleep(0.01)
+    await other.claim("left", "there")
+    with pytest.raises(SessionBusyError):
+        await other.claim("trip", "there")
+    await store.release(claim)
+
+
 @pytest.mark.parametrize("done", [False, True], ids=["unheard", "done"])
 async def test_whatever_else_is_written_counts_once(url: str, proxy: CuttingProxy, opened: Open, batch: MakeBatch, done: bool) -> None:
     store = opened(proxy.url(url))

@@ -90,9 +90,65 @@ async def test_what_is_left_for_a_background_agent_that_waits_is_the_work_of_its
     await left(store, "lead", status="finished", outcome="completed", agents={"x": "agent"})
     assert await ids(store) == []
     await store.post("agent", Post("p", "answer", NOW, body={}))
-    await store.post("lead", Post("p", "abort", NOW))
-    await store.discard("lead", ["p"])
-    assert await ids(store, 1) == ["lead"]
+    assert await ids(store) == ["lead"]
+
+
+WAITS = {"status": "awaiting-approval", "waits_for": WaitsFor("ap-1", "dig", {}, "d", NOW)}
+ENDED = {"status": "finished", "outcome": "completed"}
+DUE = "SELECT id FROM {s}.logs WHERE due_ms IS NOT NULL"
+
+
+async def test_leads_whose_agents_wait_are_looked_at_once_and_hide_nothing_of_their_agent(store: PostgresStore, sql: Any) -> None:
+    for n in range(9):
+        await left(store, f"agent-{n}", lead=f"lead-{n}", **WAITS)
+        await left(store, f"lead-{n}", agents={"x": f"agent-{n}"}, **ENDED)
+    await left(store, "mine", at="2026-02-01T00:00:00.000Z")
+    assert await ids(store, 2) == ["mine"]
+    assert sql(DUE) == [("mine",)]
+
+
+async def test_an_agent_whose_host_died_is_the_work_of_its_lead_though_that_was_put_to_rest(store: PostgresStore, sql: Any) -> None:
+    await left(store, "agent", lead="middle")
+    held = await store.claim("agent", "there")
+    await left(store, "middle", lead="lead", agents={"y": "agent"}, **ENDED)
+    await left(store, "lead", agents={"x": "middle"}, **ENDED)
+    assert await ids(store) == []
+    assert sql(DUE) == [("agent",)]
+    await store.release(held)
+    assert await ids(store) == ["lead"]
+
+
+async def test_an_agent_that_ended_is_told_of_by_who_drove_it_or_else_makes_its_lead_due(store: PostgresStore, sql: Any) -> None:
+    await left(store, "agent", lead="lead", **WAITS)
+    await left(store, "lead", agents={"x": "agent"}, **ENDED)
+    assert await ids(store) == []
+    await left(store, "other", lead="told", **ENDED)
+    await left(store, "told", **ENDED)
+    assert await ids(store) == []
+    assert sql(DUE) == [], "its lead knows"
+    claim = await store.claim("agent", "here")
+    end = r.Batch(3, claim.epoch, NOW, (r.Mark(1, "finished", "stop"), r.InputSettled("i", "completed")))
+    await store.append(claim, [end])
+    await store.save_head(
+        claim, msgspec.structs.replace(await store.head("agent"), waits_for=None, lead="lead", seq=3, updated_at=NOW, **ENDED)
+    )
+    await store.release(claim)
+    assert await ids(store) == [], "a moment ago"
+    assert sql(DUE) == [("agent",)]
+    sql("UPDATE {s}.logs SET offered_ms = 0")
+    later = "2026-06-01T00:00:10.000Z"
+    assert [head.id for head in await store.pending(4, later)] == ["lead"]
+    assert sql(DUE) == [("lead",)]
+
+
+async def test_a_lead_whose_agent_never_began_is_looked_at_again(store: PostgresStore, sql: Any) -> None:
+    held = await store.claim("agent", "there")
+    await left(store, "lead", agents={"x": "agent"}, **ENDED)
+    assert await ids(store) == []
+    assert sql(DUE) == [("lead",)]
+    await store.release(held)
+    sql("UPDATE {s}.logs SET offered_ms = 0")
+    assert await ids(store) == ["lead"]
 
 
 async def test_a_session_that_begins_anew_shares_its_turns_with_the_agent_it_has_now(store: PostgresStore) -> None:

@@ -265,6 +265,23 @@ async def test_a_commit_that_fails_behind_its_work_is_settled_by_reading_back(
     assert (await store.read("trip")).head == 1 + batches
 
 
+async def test_claims_whose_commit_did_not_tell_are_ours(store: SqliteStore, counting: Counting, batch: MakeBatch) -> None:
+    execute = counting.real.execute
+
+    def commits_and_fails(sql: str, *arguments: Any) -> Any:
+        counting.said.append(sql)
+        done = execute(sql, *arguments)
+        if sql == "COMMIT":
+            counting.execute = type(counting).execute.__get__(counting)  # type: ignore[method-assign]
+            raise error_of("SQLITE_IOERR")
+        return done
+
+    counting.execute = commits_and_fails  # type: ignore[method-assign]
+    for claim in await asyncio.gather(store.claim("trip", "here"), store.claim("tour", "here")):
+        await store.append(claim, [batch(1)])
+        assert claim.epoch == 1
+
+
 @pytest.mark.parametrize(("word", "batches"), [("COMMIT", 2), ("INSERT INTO batches", 1)])
 async def test_an_append_that_was_interrupted_is_settled_or_dead(
     store: SqliteStore, counting: Counting, batch: MakeBatch, word: str, batches: int
