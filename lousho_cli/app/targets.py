@@ -105,13 +105,13 @@ def _from_module(path: Path, name: str | None) -> AgentFile:
     found = attribute_of(module, name or "agent", "target")
     if isinstance(found, AgentFile):
         return msgspec.structs.replace(found, path=path.absolute(), attribute=name or "agent")
-    driver = _driven_by(found)
-    if driver:
+    driven = _driven_by_its_program(found)
+    if driven:
         raise ConfigurationError(
-            f"{path.name}:{name or 'agent'} is {driver}",
+            f"{path.name}:{name or 'agent'} is {driven}",
             field="target",
             code=INVALID,
-            hint="For the command line, name an agent beside it: a dictionary, or an object, with name, prompt, provider and tools.",
+            hint="Name an agent beside it: a dictionary with name, prompt, provider and tools, which may be the same objects.",
         )
     parts = found if isinstance(found, dict) else _parts_of(found)
     if parts is None:
@@ -124,15 +124,15 @@ def _from_module(path: Path, name: str | None) -> AgentFile:
     return agent_from(parts, folder=path.absolute().parent, path=path.absolute(), attribute=name or "agent")
 
 
-def _driven_by(value: Any) -> str:
-    """What an object is that the program which makes it drives by itself, and how; '' for anything else."""
+def _driven_by_its_program(value: Any) -> str:
+    """What it is, of what the program that makes it drives; "" for anything else."""
     from lousho_cli.executor.create_agent import DurableAgent
     from lousho_cli.host.harness import Harness
 
     if isinstance(value, Harness):
         return "a harness, which the program that makes it drives: host.open(harness, ID), then send"
     if isinstance(value, DurableAgent):
-        return "of create_agent, so the program that makes it drives it: agent.send(…), agent.resume(ID)"
+        return "made by create_agent, and the program that makes it drives it: agent.send(TEXT, SESSION)"
     return ""
 
 

@@ -74,7 +74,7 @@ def decide(session: SoFar, agent: AgentFacts, live: Live) -> tuple[Effect, ...]:
         return stop_all(session, agent, live, "aborted")
     if live.stopping:
         return () if live.in_flight else (Rest(),)
-    if session.wait is not None or session.awaiting or session.outcome is not None:
+    if session.wait is not None or session.status == "awaiting-approval" or session.outcome is not None:
         return (Rest(),)
     if _late(session, live) and not has_answer(session):
         return stop_all(session, agent, live, "timeout")

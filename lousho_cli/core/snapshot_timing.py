@@ -24,4 +24,5 @@ def snapshot_due(new_bytes: int, snapshot_size: int, waited_ms: int = 0, timing:
         new_bytes: how much of the log no snapshot has; snapshot_size: the bytes of the last one, 0 for none.
         waited_ms: how long ago the first record was written that no snapshot has.
     """
-    return new_bytes > 0 and (new_bytes >= max(timing.bytes, snapshot_size // 2) or waited_ms >= timing.ms)
+    grown = new_bytes >= timing.bytes and new_bytes >= snapshot_size // 2
+    return new_bytes > 0 and (grown or waited_ms >= timing.ms)

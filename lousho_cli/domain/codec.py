@@ -53,7 +53,7 @@ _states = msgspec.json.Decoder(State)
 
 def encode_line(batch: Batch) -> bytes:
     """A batch as its line, newline included."""
-    if _holds_foreign(batch):
+    if not _MAY_BE_FOREIGN.isdisjoint(map(type, batch.records)) and _holds_foreign(batch):
         body = _encoder.encode(_LooseLine(batch.seq, batch.epoch, batch.at, tuple(map(_raw, batch.records)), batch.sync))[1:]
     else:
         body = _encoder.encode(batch)[1:]
@@ -64,6 +64,10 @@ def _raw(record: Record | Foreign) -> msgspec.Raw:
     if isinstance(record, Within) and Foreign in map(type, record.records):
         return msgspec.Raw(_encoder.encode(_LooseWithin(record.calls, tuple(map(_raw, record.records)))))
     return msgspec.Raw(record.raw if isinstance(record, Foreign) else _encoder.encode(record))
+
+
+_MAY_BE_FOREIGN: frozenset[type] = frozenset((Foreign, Within))
+"""Records that we did not make, and those that may hold some."""
 
 
 def _holds_foreign(batch: Batch) -> bool:

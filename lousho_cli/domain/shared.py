@@ -58,7 +58,7 @@ class Shared(Sequence[T], Generic[T]):
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
             start, stop, step = index.indices(self._end - self._start)
-            return self._items[self._start + start : self._start + max(start, stop) : step] if step > 0 else list(self)[index]
+            return self._items[self._start + start : self._start + stop : step] if step > 0 else list(self)[index]
         at = index + (self._end if index < 0 else self._start)
         if not self._start <= at < self._end:
             raise IndexError(index)

@@ -13,6 +13,7 @@ from lousho_cli.domain import records as r
 from lousho_cli.domain.cut_answers import continuation
 from lousho_cli.domain.events import StepStart
 from lousho_cli.domain.plain import plain, text_of
+from lousho_cli.domain.resets import seen
 from lousho_cli.errors import ProviderError, SDKError
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
@@ -24,6 +25,7 @@ from lousho_cli.executor.perform import ask_model
 from lousho_cli.executor.retrying import decided
 from lousho_cli.executor.run_agent import RunAgent
 from lousho_cli.executor.sub_log import DrivenLog
+from lousho_cli.ports.provider import ModelRequest
 
 FLUSH_AFTER_S = 0.005
 """How long a model call may run before the results in front of it are made durable behind it."""
@@ -119,10 +121,8 @@ class ModelCalls:
         try:
             if self._wait_ms:
                 await self._wait()
-            session = self._log.session
-            self._known.catch_up(session.messages)
             self.asking = True
-            turn = await ask_model(self._agent, session, step, self._events, partials, self._known, self._watch)
+            turn = await ask_model(self._agent, self._request(), step, self._events, partials, self._known, self._watch)
             if turn.message.metadata is None:  # which anybody may still hold and change
                 self._log.vouch(turn)
         except asyncio.CancelledError:
@@ -136,6 +136,18 @@ class ModelCalls:
         if turn is None and self._signal.recoverable:
             await partials.stopped()
         return turn
+
+    def _request(self) -> ModelRequest:
+        """What the model is asked now."""
+        log, agent, known = self._log, self._agent, self._known
+        messages = log.messages
+        known.catch_up(messages)
+        shown = seen(messages, known.seen_from)
+        if agent.ephemeral:
+            start = log.run.start - (len(messages) - len(shown))
+            at = max(start, len(shown) and shown[0].role == "system")
+            shown = [*shown[:at], *agent.ephemeral, *shown[at:]]
+        return ModelRequest(shown, agent.specs, agent.model, log.turns, **agent.asks)
 
     async def _wait(self) -> None:
         """The wait before a retry."""
@@ -170,7 +182,7 @@ class ModelCalls:
 
     def _kept(self, text: str, decision: RetryDecision) -> tuple[r.Splice, ...]:
         """The text of the failed answer as the transcript keeps it. Behind an answer that only paused there is no place for it."""
-        messages = self._log.session.messages
+        messages = self._log.messages
         if decision.action != "continue" or not messages or messages[-1].role == "assistant":
             return ()
         added = continuation(text, decision.notes)
@@ -184,7 +196,7 @@ class ModelCalls:
         Raises:
             SDKError: it could not be mended, a fault of ours.
         """
-        messages = self._log.session.messages
+        messages = self._log.messages
         end = len(messages)
         problem = check(messages, min(self._checked, end))
         if problem is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from inspect import isawaitable
 from typing import Any
 
@@ -17,11 +16,9 @@ from lousho_cli.core.reviews import reviewed
 from lousho_cli.domain import events as e
 from lousho_cli.domain import records as r
 from lousho_cli.domain.approvals import Question
-from lousho_cli.domain.messages import Message, ToolCall
+from lousho_cli.domain.messages import ToolCall
 from lousho_cli.domain.plain import json_text, plain, text_of
 from lousho_cli.domain.prices import priced
-from lousho_cli.domain.resets import seen
-from lousho_cli.domain.session import Session
 from lousho_cli.errors import AskPerson, PropagatingToolError, ProviderError, SDKError, SignInRequired
 from lousho_cli.executor.abort import AbortSignal
 from lousho_cli.executor.events import Events
@@ -47,21 +44,23 @@ Outcome = r.ToolFinished | r.ToolAsked | Fatal
 """What became of a call."""
 
 
-async def ask_model(agent: RunAgent, session: Session, step: int, events: Events, partials: Partials, known: Known, watch: Watch) -> r.Turn:
+async def ask_model(
+    agent: RunAgent, request: ModelRequest, step: int, events: Events, partials: Partials, known: Known, watch: Watch
+) -> r.Turn:
     """One model call, streamed. Returns the whole answer as a turn, as hooks and guardrails leave it, each field of the kind it should be.
 
     Raises:
         ProviderError: whatever went wrong; an error of another kind is mapped to one.
         HookError, GuardrailTrippedError: a hook or guardrail failed, or stopped the run.
     """
-    request = ModelRequest(_seen(agent, session, known), agent.specs, agent.model, session.turns, **agent.asks)
+    number = request.turns + 1
     if agent.hooks.before_model:
         request = await hooked_request(agent.hooks, request)
-    answer = await _streamed(agent, request, session, step, events, partials)
+    answer = await _streamed(agent, request, step, events, partials)
     if agent.hooks.after_model:
         answer = await hooked_answer(agent.hooks, request, answer)
     answered = answer_from(answer)
-    message = storable(answered.message, known.call_ids, session.turns + 1)
+    message = storable(answered.message, known.call_ids, number)
     if agent.guards.output:
         message = await watch.answered(message)
     used, model = answered.usage, answered.model or text_of(agent.model or "")
@@ -72,17 +71,7 @@ async def ask_model(agent: RunAgent, session: Session, step: int, events: Events
     return r.Turn(message, answered.finish_reason, model, used, estimate)
 
 
-def _seen(agent: RunAgent, session: Session, known: Known) -> Sequence[Message]:
-    """What the model sees of a transcript: what stands behind the newest reset, with what is said in this run alone."""
-    messages = seen(session.messages, known.seen_from)
-    if not agent.ephemeral:
-        return messages
-    hidden = len(session.messages) - len(messages)
-    at = max(session.run.start - hidden, len(messages) and messages[0].role == "system")
-    return [*messages[:at], *agent.ephemeral, *messages[at:]]
-
-
-async def _streamed(agent: RunAgent, request: ModelRequest, session: Session, step: int, events: Events, partials: Partials) -> Answer:
+async def _streamed(agent: RunAgent, request: ModelRequest, step: int, events: Events, partials: Partials) -> Answer:
     """The answer, with its pieces told as they come; not where a guardrail has to see the whole of it first.
 
     Where a hook may still change it, its pieces are told and not recorded: what the hook takes out is to be in no log.

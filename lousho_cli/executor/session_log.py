@@ -24,13 +24,15 @@ from lousho_cli.core.snapshot_timing import snapshot_due
 from lousho_cli.core.states import session_from, state_from
 from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
 from lousho_cli.domain import records as r
-from lousho_cli.domain.codec import readable
 from lousho_cli.domain.heads import Head
+from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import IMPORT_CUT, IMPORTING, Run, Session
+from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.times import ms_since_1970
 from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, StorageError
 from lousho_cli.executor.asks import Asks
 from lousho_cli.executor.keeping import DEFAULT_KEEPING, Keeping
+from lousho_cli.executor.reading_back import must_read_back
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.credentials import Credentials
 from lousho_cli.ports.log_store import Claim, LogStore
@@ -128,6 +130,16 @@ class SessionLog:
         """The run as it stands, without freezing the session for it."""
         return self._fold.run
 
+    @property
+    def messages(self) -> Shared[Message]:
+        """The transcript as it stands, without freezing the session for it."""
+        return self._fold.messages.view()
+
+    @property
+    def turns(self) -> int:
+        """How many whole answers of the model are in the transcript, without freezing the session for it."""
+        return self._fold.turns
+
     def deadline(self) -> str | None:
         """When the time of the run is up, None for never."""
         return self._fold.run.deadline
@@ -143,6 +155,13 @@ class SessionLog:
         for call_id in calls:
             session = session.children.get(call_id) or Session()
         return session
+
+    def fold_at(self, calls: tuple[str, ...]) -> Accumulator:
+        """What adds up to that session, to be read at once; an empty one before its first record."""
+        fold = self._fold
+        for call_id in calls:
+            fold = fold.children.get(call_id) or Accumulator()
+        return fold
 
     def plan(self, happened: Sequence[r.Record], agent: AgentFacts, live: Live, calls: tuple[str, ...] = ()) -> Plan:
         """Folds what happened and all that follows from it. Its batches must be written next.
@@ -185,7 +204,7 @@ class SessionLog:
                 await self._flushed(self._flushing)
             ready = self._ready(batches[-1].seq) if batches else ()
             if ready:
-                _must_read_back(ready, self._vouched)
+                must_read_back(ready, self._vouched)
                 await self.store.append(self.claim, ready, durable=durable)
                 self._written, self._unsynced = ready[-1].seq, not durable
                 if self._since is None:
@@ -342,49 +361,3 @@ def newer_version(session_id: str) -> LogVersionError:
 def import_cut(session_id: str) -> ConfigurationError:
     hint = "Import it again, which brings the rest, or delete it."
     return ConfigurationError(f"session {session_id}: {IMPORT_CUT}", code="LOUSHO_IMPORT_CUT", hint=hint)
-
-
-_FROM_OUTSIDE = frozenset(
-    (
-        r.Created,
-        r.Forked,
-        r.InputReceived,
-        r.RunStarted,
-        r.RunResumed,
-        r.Turn,
-        r.WaitOpened,
-        r.WaitAnswered,
-        r.InputSettled,
-        r.BusinessState,
-        r.Within,
-    )
-)
-"""Records that hold values which a caller, a provider, a tool or a person gave."""
-
-
-_MADE_OF_A_TURN = frozenset((r.Mark, r.ToolStarted))
-"""Records that stand beside a turn and hold numbers, words of ours, and the ids of its calls."""
-
-
-def _must_read_back(batches: Sequence[r.Batch], vouched: r.Turn | None = None) -> None:
-    """The last check: what could not be read again must not be written, or nobody could ever go on from it.
-
-    Args:
-        vouched: a turn that is known to be read back; it is found by who it is, not by what it says.
-
-    Raises:
-        StorageError: a value of the wrong kind came through every door.
-    """
-    for batch in batches:
-        if not (_only_vouched(batch, vouched) or _FROM_OUTSIDE.isdisjoint(map(type, batch.records)) or readable(batch)):
-            kinds = ", ".join(type(record).__name__ for record in batch.records)
-            raise StorageError(
-                f"a record of batch {batch.seq} could not be read back ({kinds}), so it was not written",
-                code="LOUSHO_RECORD_INVALID",
-                hint="A provider, tool or caller gave a value of the wrong kind; this is a fault of lousho if it was none of yours.",
-            )
-
-
-def _only_vouched(batch: r.Batch, vouched: r.Turn | None) -> bool:
-    """Whether nothing in a batch came from outside but the turn that was vouched for."""
-    return batch.records[0] is vouched and _MADE_OF_A_TURN.issuperset(map(type, batch.records[1:]))

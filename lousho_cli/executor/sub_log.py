@@ -13,7 +13,9 @@ from lousho_cli.core.advance import Plan
 from lousho_cli.core.decide import AgentFacts, Live
 from lousho_cli.core.sub_agents import within
 from lousho_cli.domain import records as r
+from lousho_cli.domain.messages import Message
 from lousho_cli.domain.session import Run, Session
+from lousho_cli.domain.shared import Shared
 from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.log_store import Claim, LogStore
@@ -52,10 +54,18 @@ class SubLog:
 
     @property
     def run(self) -> Run:
-        return self.session.run
+        return self._lead.fold_at(self.calls).run
+
+    @property
+    def messages(self) -> Shared[Message]:
+        return self._lead.fold_at(self.calls).messages.view()
+
+    @property
+    def turns(self) -> int:
+        return self._lead.fold_at(self.calls).turns
 
     def deadline(self) -> str | None:
-        return self.session.run.deadline
+        return self.run.deadline
 
     @property
     def unsynced(self) -> bool:

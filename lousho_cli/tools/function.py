@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
+from types import CoroutineType
 from typing import Any, Literal, Protocol
 
 from lousho_cli.domain.approvals import Question
@@ -103,7 +104,7 @@ class FunctionTool:
                 result = self.function(*positional, **named)
             else:
                 result = await self._on_worker(partial(self.function, *positional, **named), context.log_id)
-            return await result if isinstance(result, Awaitable) else result
+            return await result if type(result) is CoroutineType or isinstance(result, Awaitable) else result
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # These would end the whole process, or pass for something else, where only a tool went wrong.
             raise RuntimeError(f"the tool raised {type(error).__name__}: {error}") from error
