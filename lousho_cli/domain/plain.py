@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.domain.unfolding import fields_of, unfolds
+from lousho_cli.domain.unfolding import fields_of, parts_of, unfolds
 
 MOST_BITS = 14_284
 """The longest integer that is written as a number: up to 4300 digits, past which Python reads no integer from text."""
@@ -113,7 +113,7 @@ def _cut(value: Any, around: tuple[int, ...], seen: dict[int, Any] | None) -> st
     if seen is not None:
         if id(value) in seen:
             return "[again]"
-        if not isinstance(value, (tuple, frozenset)) or value:  # whose empty one is the same everywhere
+        if any(True for _ in parts_of(value)):  # what has none is no longer for standing in many places
             seen[id(value)] = value  # kept, so that nothing made meanwhile takes its place in memory
     return None
 

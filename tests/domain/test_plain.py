@@ -217,3 +217,40 @@ def test_a_message_whose_metadata_are_shared_without_end_can_be_stored() -> None
         kept = message_from(said)
         assert kept.text == "hi"
         assert len(msgspec.json.encode(kept)) < 3_000
+
+
+def test_what_a_value_that_holds_itself_holds_twice_is_written_twice() -> None:
+    town = {"city": "B"}
+    tree = Pair([], None)
+    tree.left += [Pair(town, tree), Pair(town, tree)]
+    kid = '{"left":{"city":"B"},"right":"[itself]"}'
+    assert json_text(tree) == (f'{{"left":[{kid},{kid}],"right":null}}', True)
+
+
+def test_what_has_no_parts_is_written_wherever_it_stands() -> None:
+    value: Any = [Day.FIRST, date(2026, 1, 2), [], {}]
+    for _ in range(40):
+        value = [value, value, Day.FIRST, date(2026, 1, 2), [], {}]
+    text, altered = json_text(value)
+    assert altered
+    assert text.count("again") == 40
+    assert (text.count("Day.FIRST"), text.count("2026-01-02"), text.count("[]"), text.count("{}")) == (41, 41, 41, 41)
+
+
+class Day(enum.Enum):
+    FIRST = 1
+
+
+class Hiding(pydantic.BaseModel):
+    name: str
+    key: str = pydantic.Field("sk-hidden", exclude=True)
+    more: Any = None
+
+
+def test_a_field_that_a_model_leaves_out_stays_out_where_its_parts_are_written_once() -> None:
+    value: Any = ["x"]
+    for _ in range(40):
+        value = [value, value]
+    text, _ = json_text(Hiding.model_construct(name="n", more=value))
+    assert text.startswith('{"name":"n","more":[[')
+    assert "sk-hidden" not in text
