@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from lousho_cli.domain.events import Event, RunDone, RunError, RunStart, StepStart, TextDelta
+from lousho_cli.domain.events import Event, RunDone, RunError, RunStart
 from lousho_cli.ports.clock import Clock
 
 Listener = Callable[[Event], None]
@@ -45,16 +45,8 @@ class Events:
         cursor, index = self._stream.cursor, self._stream.index + 1
         if event.cursor > cursor:
             cursor, index = event.cursor, 0
-        if type(event) is StepStart:
-            self._stream.heard.discard(self._path)
-        elif type(event) is TextDelta:
-            self._stream.heard.add(self._path)
         placed = {"session": self._session, "path": self._path, "cursor": cursor, "index": index}
         self._stream.send(msgspec.structs.replace(event, timestamp=self._clock.now(), **placed))
-
-    def heard(self, path: tuple[str, ...]) -> bool:
-        """Whether pieces of the newest answer of the agent at ``path`` were told as they came."""
-        return path in self._stream.heard
 
     def forward(self, event: Event) -> None:
         """Sends an event that follows from the log, as it is."""
@@ -77,15 +69,13 @@ class Events:
 class _Stream:
     """A listener, and what it was told.
 
-    going: a run was begun and not ended. begun: any was. held: what came while none was going. heard: the paths of the agents
-    whose newest answer was told piece by piece.
+    going: a run was begun and not ended. begun: any was. held: what came while none was going.
     """
 
     def __init__(self, listener: Listener | None) -> None:
         self.listener = listener
         self.cursor, self.index = 0, -1
         self.going = self.begun = False
-        self.heard: set[tuple[str, ...]] = set()
         self._held: list[Event] = []
         self._next = 0
         self._complained = False

@@ -56,13 +56,15 @@ async def ask_model(
     number = request.turns + 1
     if agent.hooks.before_model:
         request = await hooked_request(agent.hooks, request)
-    answer = await _streamed(agent, request, step, events, partials)
+    answer, told = await _streamed(agent, request, step, events, partials)
     if agent.hooks.after_model:
         answer = await hooked_answer(agent.hooks, request, answer)
     answered = answer_from(answer)
     message = storable(answered.message, known.call_ids, number)
     if agent.guards.output:
         message = await watch.answered(message)
+    if not told and events.wanted and message.text:
+        events.emit(e.TextDelta(step=step, text=message.text))
     used, model = answered.usage, answered.model or text_of(agent.model or "")
     reported = used is not None and used.input_tokens is not None and used.output_tokens is not None
     estimate = None if reported else (known.tokens, tokens_of(message))
@@ -71,19 +73,20 @@ async def ask_model(
     return r.Turn(message, answered.finish_reason, model, used, estimate)
 
 
-async def _streamed(agent: RunAgent, request: ModelRequest, step: int, events: Events, partials: Partials) -> Answer:
-    """The answer, with its pieces told as they come; not where a guardrail has to see the whole of it first.
+async def _streamed(agent: RunAgent, request: ModelRequest, step: int, events: Events, partials: Partials) -> tuple[Answer, bool]:
+    """The answer, its pieces told as they come, and whether any of its text was: none where a guardrail has to see the whole of it first.
 
     Where a hook may still change it, its pieces are told and not recorded: what the hook takes out is to be in no log.
     """
     answer: Answer | None = None
-    shown = not agent.guards.output
+    shown, told = not agent.guards.output, False
     kept = None if agent.hooks.after_model else partials
     try:
         async for event in agent.provider.stream(request):
             if isinstance(event, Answer):
                 answer = event
             elif shown:
+                told = told or (isinstance(event, TextDelta) and bool(event.text))
                 await _piece(event, step, events, kept)
     except SDKError:
         raise
@@ -96,7 +99,7 @@ async def _streamed(agent: RunAgent, request: ModelRequest, step: int, events: E
         raise ProviderError(f"the provider failed: {type(error).__name__}: {said}") from error
     if answer is None:
         raise ProviderError("the model's answer broke off before its end", category="network", retryable=True)
-    return answer
+    return answer, told
 
 
 async def _piece(event: TextDelta | ReasoningDelta, step: int, events: Events, kept: Partials | None) -> None:

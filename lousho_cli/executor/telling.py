@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from lousho_cli.core.telling import Teller
 from lousho_cli.domain import records as r
-from lousho_cli.domain.events import Event, StepDone, TextDelta
+from lousho_cli.domain.events import Event, TextDelta
 from lousho_cli.executor.events import Events
 from lousho_cli.executor.session_log import SessionLog
 
@@ -31,10 +30,6 @@ class _Telling:
             self._forward(self._teller.saved(upto))
 
     def _forward(self, events: Sequence[Event]) -> None:
-        for event, following in zip_longest(events, events[1:]):
-            if not isinstance(event, TextDelta) or self._is_new(event, following):
+        for event in events:
+            if not isinstance(event, TextDelta):  # it was told as it came from the model
                 self._events.forward(event)
-
-    def _is_new(self, event: TextDelta, following: Event | None) -> bool:
-        """Whether it is all of an answer of which nothing was told as it came: its model gave no pieces, or a guardrail saw it first."""
-        return isinstance(following, StepDone) and following.text == event.text and not self._events.heard(event.path)

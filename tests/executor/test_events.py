@@ -10,11 +10,15 @@ import msgspec
 import pytest
 
 from lousho_cli.core.telling import Teller
+from lousho_cli.domain import events as e
 from lousho_cli.domain.heads import Post
-from lousho_cli.domain.messages import user
+from lousho_cli.domain.messages import Message, user
+from lousho_cli.domain.usage import CallUsage
 from lousho_cli.errors import ProviderError, SDKError, SessionAwaitingApprovalError
 from lousho_cli.executor.abort import AbortController
 from lousho_cli.executor.agent_executor import AgentExecutor
+from lousho_cli.executor.sub_agents import SubAgent
+from lousho_cli.ports.provider import Answer, TextDelta
 from lousho_cli.ports.sessions import read_session
 
 
@@ -276,3 +280,43 @@ async def test_nothing_is_told_where_nobody_listens(store: Any, bench: Any, box:
     box.tool("book")
     assert (await bench.run(store, bench.Model(bench.Calls("book"), "done"), box.tools)).text == "done"
     assert made == []
+
+
+class InPieces:
+    """A sub-agent's model that tells its answer in a piece, and ends once all that it was asked has begun."""
+
+    name, model = "in pieces", None
+
+    def __init__(self) -> None:
+        self.all = asyncio.Event()
+        self.asked = 0
+
+    async def stream(self, request: Any) -> Any:
+        said, self.asked = request.messages[-1].text, self.asked + 1
+        if said.startswith("told"):
+            yield TextDelta(said)
+        if self.asked == 3:
+            self.all.set()
+        await self.all.wait()
+        yield Answer(Message(role="assistant", content=said), usage=CallUsage(1, 1))
+
+
+async def test_the_texts_of_one_sub_agent_called_twice_are_told_once_each(log_stores: Any, bench: Any) -> None:
+    seen: list[Any] = []
+    lead = bench.Model(bench.Calls(("scout", {"input": "told one"}), ("scout", {"input": "whole two"}), ("scout", {"input": "told"})), "ok")
+    sub = {"scout": SubAgent({"name": "scout"}, provider=InPieces())}
+    await bench.run(log_stores, lead, subagents=sub, on_event=seen.append)
+    assert sorted(event.text for event in seen if isinstance(event, e.TextDelta)) == ["ok", "told", "told one", "whole two"]
+
+
+async def test_an_answer_whose_only_piece_is_empty_is_told(log_stores: Any, bench: Any) -> None:
+    class Empty:
+        name, model = "empty", None
+
+        async def stream(self, request: Any) -> Any:
+            yield TextDelta("")
+            yield Answer(Message(role="assistant", content="all of it"), usage=CallUsage(1, 1))
+
+    seen: list[Any] = []
+    await bench.run(log_stores, Empty(), on_event=seen.append)
+    assert "".join(event.text for event in seen if isinstance(event, e.TextDelta)) == "all of it"
