@@ -71,7 +71,7 @@ async def resume_after_approval(
     tools = registry_from(tool_registry)
     clock = chosen.pop("clock", SYSTEM_CLOCK)
     signal, on_event = chosen.pop("signal", None), chosen.pop("on_event", None)
-    later = chosen.pop("approval_store", None) or approval_store
+    later = chosen.pop("approval_store", None)
     business = chosen.pop("business_state", msgspec.UNSET)
     other, metadata = chosen.pop("agent", None), chosen.pop("metadata", None)
     settings = _settings(chosen)
@@ -79,7 +79,7 @@ async def resume_after_approval(
         agent_source(other, provider, tools, settings, metadata)
     if approval_store is None:
         raise ConfigurationError("approval_store is missing", field="approval_store")
-    same = later is approval_store
+    same = later is None or later is approval_store
     approval_store, checkpoint_store = approval_store_of(approval_store), checkpoint_store_of(checkpoint_store)
     later = approval_store if same else approval_store_of(later)
     # From here on an approval may be ours that must be given back, so whatever a caller can say wrong was looked at before.

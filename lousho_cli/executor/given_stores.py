@@ -10,6 +10,9 @@ from lousho_cli.errors import ConfigurationError
 CHECKPOINTS = ("save", "load", "delete")
 APPROVALS = ("save", "resolve")
 
+_OPTIONAL = ("load", "list", "history")
+"""Those that a store may have besides."""
+
 
 def checkpoint_store_of(store: Any) -> Any:
     """The store, to be awaited; None for None. Methods that are not async are taken as they are.
@@ -31,8 +34,9 @@ def lacking(store: Any, methods: tuple[str, ...]) -> str | None:
 
 
 def to_be_awaited(store: Any, methods: tuple[str, ...]) -> Any:
-    """A store that has the methods; one with another than async ones is put behind a face whose are."""
-    return store if all(iscoroutinefunction(getattr(store, method)) for method in methods) else _Awaited(store)
+    """A store that has the methods; one with another than async ones, were it a single one, is put behind a face whose are."""
+    known = (getattr(store, method, None) for method in (*methods, *_OPTIONAL))
+    return store if all(iscoroutinefunction(method) for method in known if callable(method)) else _Awaited(store)
 
 
 class _Awaited:

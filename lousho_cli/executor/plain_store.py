@@ -63,7 +63,7 @@ class PlainStore(MemoryStore):
         return claim
 
     async def _stored(self, log_id: str) -> tuple[r.Record, ...]:
-        stored = await self._plain.load(log_id) if self._plain else None
+        stored = await self._plain.load(log_id) if self._plain is not None else None
         if stored is None:
             return ()
         checkpoint = checkpoint_from(stored)
@@ -80,7 +80,7 @@ class PlainStore(MemoryStore):
         for batch in batches:
             apply(self._fold, batch)
             # A batch counts once its checkpoint is saved, so that one comes first.
-            if self._plain and any(_marks(record) for record in batch.records):
+            if self._plain is not None and any(_marks(record) for record in batch.records):
                 await self._plain.save(claim.log_id, self._checkpoint(claim.log_id))
             await super().append(claim, (batch,), durable=durable)
 

@@ -369,3 +369,42 @@ async def test_a_store_that_is_not_async_is_as_good_as_one_that_is(bench: Any, b
     fork = await agent.fork("s", 2, {"append_input": "else"})
     assert (fork.session_id, store["checkpoints"].load("s.fork-1")) == ("s.fork-1", fork.checkpoint)
     assert box.ran == ["c1", "c2"]
+
+
+async def test_a_store_is_used_though_it_is_an_empty_mapping_and_though_one_method_alone_is_not_async(bench: Any, box: Any) -> None:
+    class Checkpoints(dict[str, Any]):
+        async def save(self, session_id: str, checkpoint: Any) -> None:
+            self[session_id] = checkpoint
+
+        async def load(self, session_id: str) -> Any:
+            return self.get(session_id)
+
+        async def delete(self, session_id: str) -> None:
+            self.pop(session_id, None)
+
+    class Approvals(dict[str, Any]):
+        async def save(self, pending: Any, snapshot: Any) -> None:
+            self[pending.id] = {"pending": pending, "snapshot": snapshot}
+
+        async def resolve(self, approval_id: str) -> Any:
+            return self.pop(approval_id, None)
+
+        def load(self, approval_id: str) -> Any:
+            return self.get(approval_id)
+
+        def list(self) -> Any:
+            return [kept["pending"] for kept in self.values()]
+
+    box.tool("pay", needs_approval=True)
+    store = {"checkpoints": Checkpoints(), "approvals": Approvals()}
+    model = bench.Model(bench.Calls("pay"), bench.Calls("pay"), "paid")
+    agent = create_agent(model, store=store, tools=box.tools)
+    paused = await agent.send("go", "s")
+    assert list(store["checkpoints"]) == ["s"]
+    assert [waiting.id for waiting in await agent.approvals.list()] == [paused.approval_id]
+    decision, later = {"id": paused.approval_id, "approved": True}, Approvals()
+    options = (store["approvals"], box.tools, model, {"approval_store": later}, store["checkpoints"])
+    second = await resume_after_approval(decision, *options)
+    assert (list(store["approvals"]), list(later)) == ([], [second.approval_id])
+    assert (await resume_after_approval({"id": second.approval_id, "approved": True}, later, *options[1:])).text == "paid"
+    assert box.ran == ["c1", "c2"]
