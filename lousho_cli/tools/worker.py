@@ -119,15 +119,18 @@ class Worker:
         Raises:
             SDKError: there can be none now; the one there was goes on.
         """
-        before, self._thread = self._thread, Thread(target=self._work, name="lousho-tools", daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError as error:
-            self._thread = before
-            raise no_thread(SDKError, error) from error
+        begins = allocate_lock()
+        with begins:  # the one there was must not find that it was replaced before it is: it would end, and leave its calls to nobody
+            thread = Thread(target=self._work, args=(begins,), name="lousho-tools", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise no_thread(SDKError, error) from error
+            self._thread = thread
 
-    def _work(self) -> None:
-        me = current_thread()
+    def _work(self, begins: LockType) -> None:
+        with begins:
+            me = current_thread()
         while self._thread is me:
             self._jobs.get().perform()
 

@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import os
 import threading
+import time
 
 import pytest
 
@@ -178,3 +179,30 @@ async def test_where_no_thread_can_be_started_a_session_shares_one_and_without_a
     go.set()
     assert await behind == "behind"
     assert await pool.run(lambda: 2, session="c") == 2
+
+
+async def test_a_thread_that_comes_free_while_no_other_can_be_started_takes_what_waits(monkeypatch):
+    worker, go, begun, ran = Worker(), threading.Event(), threading.Event(), threading.Event()
+    threads = []
+
+    def stuck() -> None:
+        threads.append(threading.current_thread())
+        begun.set()
+        go.wait(60)
+
+    def refuse(thread: threading.Thread) -> None:
+        go.set()
+        while threads[0].is_alive() and not ran.is_set():
+            time.sleep(0)
+        raise RuntimeError("can't start new thread")
+
+    first = asyncio.ensure_future(worker.run(stuck))
+    behind = asyncio.ensure_future(worker.run(ran.set))
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait, 60)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+    assert ran.is_set()
+    await behind
