@@ -234,7 +234,9 @@ def refused(shown: str, wrong: Sequence[Wrong], path: Path | None) -> Configurat
 def _provider(given: schema.Provider, folder: Path, shown: str) -> ProviderSpec:
     if given.type == "scripted":
         turns = _turns(given, folder, shown)
-        return ProviderSpec("scripted", given.model or "scripted", turns=turns, repeat_last=given.repeat_last, price=_price(given.price))
+        model, file = given.model or "scripted", None if given.turns_file is None else folder / given.turns_file
+        price = _price(given.price)
+        return ProviderSpec("scripted", model, turns=turns, repeat_last=given.repeat_last, price=price, turns_file=file)
     preset = TYPES[given.type]
     keys = preset.keys if given.api_key_env is None else (given.api_key_env,) if given.api_key_env else ()
     options = {}

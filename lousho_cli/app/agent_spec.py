@@ -23,7 +23,8 @@ class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which model to ask, and how.
 
     type: one of ``provider_types.TYPES``, from which ``base_url`` and ``api_key_env`` are filled in. ``scripted`` plays
-        ``turns``. api_key_env: the variables the key may be in, in the order they are asked; none means no key.
+        ``turns``, which were read from ``turns_file`` where they stand in one.
+    api_key_env: the variables the key may be in, in the order they are asked; none means no key.
     options: further keyword arguments of the type's provider. price: what ``model`` costs, None where nobody said.
     """
 
@@ -35,6 +36,7 @@ class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     turns: tuple[Any, ...] = ()
     repeat_last: bool = False
     price: Price | None = None
+    turns_file: Path | None = None
 
 
 class ToolEntry(msgspec.Struct, frozen=True, omit_defaults=True):

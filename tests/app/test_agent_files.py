@@ -113,7 +113,8 @@ def test_presets_of_the_same_wire(tmp_path):
 def test_a_script_may_lie_in_a_file_of_its_own(tmp_path, form):
     (tmp_path / "s.yaml").write_text(form)
     agent = load(tmp_path, "name: x\nprompt: y\nprovider: { type: scripted, turns_file: s.yaml, repeat_last: true }\n")
-    assert agent.provider == ProviderSpec("scripted", "scripted", turns=({"text": "hi"},), repeat_last=True)
+    turns, file = ({"text": "hi"},), tmp_path / "s.yaml"
+    assert agent.provider == ProviderSpec("scripted", "scripted", turns=turns, repeat_last=True, turns_file=file)
 
 
 def test_de_139_a_misspelt_field_is_named_with_the_right_name_and_nothing_else(tmp_path):

@@ -75,19 +75,32 @@ async def second(t):
 
 
 def test_a_case_whose_agent_changed_is_run_again(evals: Any) -> None:
-    evals.write(
-        "helper.yaml", json.dumps({"name": "helper", "prompt": "Help.", "provider": {"type": "scripted", "turns": [{"text": "yes"}]}})
-    )
+    look = {"name": "look", "description": "Looks.", "command": ["sh", "look.sh"]}
+    helper = {"name": "helper", "prompt": "Help.", "provider": {"type": "scripted", "turns_file": "turns.json"}, "tools": [look]}
+    evals.write("helper.yaml", json.dumps(helper))
+    evals.write("turns.json", json.dumps([{"text": "yes"}]))
+    evals.write("look.sh", "echo here\n")
     evals.agent(subagents={"helper": {"agent": "helper.yaml"}})
     evals.write("beside_the_stopped.py", "ONE = 1\n")
     evals.write("trip_eval.py", "import beside_the_stopped\n" + HEAD + COUNTS.format(signal.SIGTERM))
     evals.eval(name="other.eval.yaml")
     ran = 0
-    changes = ("agent.yaml", "tools.py", "helper.yaml", "beside_the_stopped.py", "trip_eval.py", None, "other.eval.yaml", "notes.txt")
+    changes = (
+        "agent.yaml",
+        "tools.py",
+        "helper.yaml",
+        "beside_the_stopped.py",
+        "trip_eval.py",
+        "turns.json",
+        "look.sh",
+        None,
+        "other.eval.yaml",
+        "notes.txt",
+    )
     for changed in changes:
         assert evals.lousho("eval", "trip_eval.py", *(["--resume"] if ran else [])).code == 143
         ran += 1
-        assert len((evals.folder / "ran.txt").read_text()) == min(ran, 6), changed
+        assert len((evals.folder / "ran.txt").read_text()) == min(ran, 8), changed
         if changed is not None:
             with open(evals.folder / changed, "a") as file:
                 file.write("\n" if not changed.endswith(".txt") else "more")

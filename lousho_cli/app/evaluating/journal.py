@@ -1,6 +1,6 @@
 """The results of the last eval run on disk, a line a case, each written the moment it is known. So a run that is killed loses none.
 
-    {"format":1,"at":…,"mode":…,"selected":10}
+    {"format":2,"at":…,"mode":…,"selected":10}
     {"result":{…},"stands_on":{…}}
     {"end":…}
 

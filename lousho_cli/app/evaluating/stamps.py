@@ -5,11 +5,12 @@ A run that is gone on with runs a case again where one of them was written since
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lousho_cli.app.agent_spec import AgentFile
+from lousho_cli.app.agent_spec import AgentFile, ProviderSpec
 from lousho_cli.app.evaluating.files import is_eval_file
 
 Stamp = tuple[int, int]
@@ -44,12 +45,16 @@ def are_as_they_were(stamps: Mapping[str, Stamp]) -> bool:
 
 
 def files_of(agent: AgentFile) -> Iterator[Path]:
-    """The files that an agent and its sub-agents are written in."""
+    """The files that an agent and its sub-agents are written in, those that its commands name included."""
     if agent.path is not None:
         yield agent.path.absolute()
+    if isinstance(agent.provider, ProviderSpec) and agent.provider.turns_file is not None:
+        yield agent.provider.turns_file.absolute()
     for entry in agent.tools:
         if entry.kind == "python":
             yield (agent.folder / entry.target.rpartition(":")[0]).absolute()
+        named = (agent.folder / word for word in entry.command)
+        yield from (file.absolute() for file in named if os.path.isfile(file))
     for sub_agent in agent.subagents:
         yield from files_of(sub_agent.file)
 
