@@ -80,9 +80,10 @@ class SecretKeys:
             rf'"(?=[^"\\]{{1,80}}"\s{{0,3}}:\s{{0,3}}["\[{{])(?P<p>{names})"\s{{0,3}}:\s{{0,3}}(?:\{{\s{{0,20}}"value"\s{{0,3}}:\s{{0,3}})?'
             rf'(?:"(?P<value>{_STRING}+)|(?P<list>{_LIST}))'
         )
-        number = rf"(?:{_NUMBERS})(?P=d)\s{{0,3}}:\s{{0,3}}(?P<digits>-?\d{{{_DIGITS},40}})"
-        number += rf"|(?:{'|'.join(named) or '(?!)'})(?P=d)\s{{0,3}}:\s{{0,3}}(?P<any>-?\d[\d.eE+-]{{0,40}})"
-        counted = rf"(?P<d>\\{{0,7}}[\"'])(?=[^\"'\\]{{1,80}}(?P=d)\s{{0,3}}:\s{{0,3}}-?\d)(?:{number})(?![\w.+-])"
+        wrapped = r"\s{0,3}:\s{0,3}(?:\{\s{0,20}(?P=d)value(?P=d)\s{0,3}:\s{0,3})?"
+        number = rf"(?:{_NUMBERS})(?P=d){wrapped}(?P<digits>-?\d{{{_DIGITS},40}})"
+        number += rf"|(?:{'|'.join(named) or '(?!)'})(?P=d){wrapped}(?P<any>-?\d[\d.eE+-]{{0,40}})"
+        counted = rf"(?P<d>\\{{0,7}}[\"'])(?=[^\"'\\]{{1,80}}(?P=d){wrapped}-?\d)(?:{number})(?![\w.+-])"
         # As a header or a variable is told: its name under one key, what it holds under the next.
         pair = rf'"(?:name|key)"\s{{0,3}}:\s{{0,3}}"(?P<n>{names})"\s{{0,3}},\s{{0,20}}"value"\s{{0,3}}:\s{{0,3}}"(?P<named>{_STRING}+)'
         shown = rf"'(?P<s>{names})'\s{{0,3}}:\s{{0,3}}'(?P<its>(?:[^'\\]|\\.)+)"

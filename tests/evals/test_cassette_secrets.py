@@ -233,6 +233,14 @@ def test_json_in_which_a_variable_is_named_stays_json() -> None:
                 json.loads(redactor()(text))
 
 
+def test_a_number_that_is_wrapped_in_a_value_goes_in_a_text_as_it_does_in_data() -> None:
+    data = {"password": {"value": 471100}, "n": {"value": 471100}}
+    clean = {"password": {"value": "[REDACTED]"}, "n": {"value": 471100}}
+    assert redacted(data, redactor()) == clean
+    assert redactor()(json.dumps(data)) == json.dumps(clean)
+    assert redactor()(json.dumps({"said": json.dumps(data)})) == json.dumps({"said": json.dumps(clean)})
+
+
 def test_a_number_that_may_be_a_password_goes() -> None:
     data = {"password": 471100, "in": {"apiKey": -123456}, "n": 471100, "total_tokens": 471100}
     clean = data | {"password": "[REDACTED]", "in": {"apiKey": "[REDACTED]"}}
