@@ -43,7 +43,8 @@ class ArgumentSchema:
         try:
             validator.check_schema(self.schema)
         except SchemaError as error:
-            field, hint = ".".join(map(str, error.absolute_path)), f"The types are: {', '.join(TYPES)}."
+            field = ".".join(map(str, error.absolute_path))
+            hint = f"The types are: {', '.join(TYPES)}." if field.endswith("type") else ""
             raise ConfigurationError(f"this is no JSON Schema: {error.message}", field=field, hint=hint) from error
         self._validator: Any = validator(self.schema)
 

@@ -136,11 +136,9 @@ def _hints(function: Callable[..., Any], parameters: list[inspect.Parameter]) ->
     inner: Any = function.func if isinstance(function, partial) else function
     owner, inner = getattr(inner, "__self__", None), inspect.unwrap(inner)
     if not hasattr(inner, "__globals__"):
-        owner = owner or inner
+        owner = inner if owner is None else owner
         inner = getattr(inner, "__func__", None) or inspect.unwrap(type(inner).__call__)
-    # Python 3.12 has `class Tools[T]` and `def tool[T]`, whose names are in no module.
-    named = (*getattr(type(owner), "__type_params__", ()), *getattr(inner, "__type_params__", ()))
-    scope = getattr(inner, "__globals__", {}) | {each.__name__: each for each in named}
+    scope = getattr(inner, "__globals__", {}) | _type_parameters(owner if isinstance(owner, type) else type(owner), inner)
     scope.setdefault("ToolContext", ToolContext)  # often imported under TYPE_CHECKING
     given = {p.name: p.annotation for p in parameters if p.annotation is not inspect.Parameter.empty}
     try:
@@ -151,6 +149,16 @@ def _hints(function: Callable[..., Any], parameters: list[inspect.Parameter]) ->
             field=_name(function),
             hint="A type must be importable where the function is defined, outside any TYPE_CHECKING block.",
         ) from error
+
+
+def _type_parameters(owner: type, function: Any) -> dict[str, Any]:
+    """The names of ``class Tools[T]``, in it and all it inherits from, and of ``def tool[T]``: Python 3.12 has them, and no module does."""
+    found: dict[str, Any] = {}
+    for one in (*reversed(owner.__mro__), function):
+        named = getattr(one, "__type_params__", ())
+        if isinstance(named, tuple):  # ``type`` has a descriptor of that name
+            found |= {each.__name__: each for each in named}
+    return found
 
 
 def _wants_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:

@@ -257,8 +257,20 @@ def test_what_can_not_be_a_tool_is_refused_when_it_is_made():
         function_tool(lambda: 1, name="no spaces")
 
 
+def test_a_class_method_is_a_tool():
+    class Shop:
+        name = "shop"
+
+        @classmethod
+        def find(cls, n: int) -> str:
+            return f"{cls.name} {n}"
+
+    tool = function_tool(Shop.find)
+    assert (tool.name, tool.schema["properties"]) == ("find", {"n": {"type": "integer"}})
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="its syntax began with Python 3.12")
-@pytest.mark.parametrize("name", ["tool", "method", "called"])
+@pytest.mark.parametrize("name", ["tool", "method", "called", "inherited", "of_class"])
 def test_type_parameters_are_known_where_annotations_are_postponed(name):
     written = """
         from __future__ import annotations
@@ -272,7 +284,12 @@ def test_type_parameters_are_known_where_annotations_are_postponed(name):
 
             def __call__(self, days: list[T], city: City) -> T: ...
 
-        method, called = Tools().method, Tools()
+            @classmethod
+            def of_class(cls, days: list[T], city: City) -> T: ...
+
+        class More(Tools[int]): ...
+
+        method, called, inherited, of_class = Tools().method, Tools(), More().method, Tools.of_class
     """
     scope: dict[str, Any] = {"Literal": Literal, "__name__": __name__}
     exec(textwrap.dedent(written), scope)
