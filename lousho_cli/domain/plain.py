@@ -14,12 +14,10 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.domain.unfolding import fields_of, parts_of, unfolds
+from lousho_cli.domain.unfolding import DEEPEST, fields_of, parts_of, unfolds
 
 MOST_BITS = 14_284
 """The longest integer that is written as a number: up to 4300 digits, past which Python reads no integer from text."""
-
-_DEEPEST = 100
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 """Made once: making one costs more than writing a small result."""
@@ -108,7 +106,7 @@ def _cut(value: Any, around: tuple[int, ...], seen: dict[int, Any] | None) -> st
     """What stands in place of a part that is not followed; None for one that is, which is noted in ``seen``."""
     if id(value) in around:
         return "[itself]"
-    if len(around) >= _DEEPEST:
+    if len(around) >= DEEPEST:
         return "[too deep]"
     if seen is not None:
         if id(value) in seen:

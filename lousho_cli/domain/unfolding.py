@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+DEEPEST = 100
+"""So many parts within each other are written."""
+
 _MUCH = 4_000_000
 _TIMES = 100
 """A value is written that is, about, no more than so many characters longer than its parts, or no more than so many times as long."""
@@ -92,7 +95,7 @@ def _goes_round_long(value: Any) -> bool:
     ways: list[tuple[Any, tuple[int, ...]]] = [(value, ())]
     while ways:
         part, through = ways.pop()
-        if id(part) in through:
+        if id(part) in through or len(through) >= DEEPEST:
             continue
         if _is_written_as_a_whole(part):
             return True

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -225,6 +226,15 @@ def test_what_a_value_that_holds_itself_holds_twice_is_written_twice() -> None:
     tree.left += [Pair(town, tree), Pair(town, tree)]
     kid = '{"left":{"city":"B"},"right":"[itself]"}'
     assert json_text(tree) == (f'{{"left":[{kid},{kid}],"right":null}}', True)
+
+
+def test_parts_that_know_the_one_before_them_are_written_down_to_a_depth() -> None:
+    chain = [{"n": number, "before": None, "next": None} for number in range(20_000)]
+    for one, following in pairwise(chain):
+        one["next"], following["before"] = following, one
+    text, altered = json_text(chain[0])
+    assert altered
+    assert (text.count('"before":"[itself]"'), text.count("[too deep]")) == (99, 1)
 
 
 def test_what_has_no_parts_is_written_wherever_it_stands() -> None:
