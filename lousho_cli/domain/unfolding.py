@@ -37,9 +37,9 @@ def fields_of(value: Any) -> dict[str, Any] | None:
     """The parts of a dataclass, a pydantic model or a ``Struct``, by name; None for anything else."""
     kind = type(value)
     if callable(getattr(kind, "model_dump", None)) and not hasattr(kind, "__dataclass_fields__"):
-        declared = getattr(kind, "model_fields", {})
-        fields = getattr(value, "__dict__", {})
-        return {name: item for name, item in fields.items() if not getattr(declared.get(name), "exclude", False)}
+        declared = getattr(kind, "model_fields", None)
+        left_out = {name for name, field in declared.items() if getattr(field, "exclude", False)} if isinstance(declared, dict) else ()
+        return {name: item for name, item in getattr(value, "__dict__", {}).items() if name not in left_out}
     names = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "__struct_fields__", None)
     return None if names is None else {name: getattr(value, name, None) for name in names}
 
