@@ -305,7 +305,7 @@ def test_hostile_text_costs_no_more_than_its_length() -> None:
         '"password":' + "1" * 80_000,
     ):
         normalised_text(redactor()(text))
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < 20  # one that grows with the square takes minutes
 
 
 @pytest.mark.parametrize(
