@@ -37,7 +37,6 @@ what to do. None of them ever holds a key, a header or a whole response body.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 
 class SDKError(Exception):
@@ -64,15 +63,6 @@ class SDKError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # Subclasses take further arguments; a pickled error keeps its attributes instead of calling them again.
         return (_rebuild, (type(self), self.args, self.__dict__))
-
-
-E = TypeVar("E", bound=SDKError)
-
-
-def no_thread(kind: type[E], error: RuntimeError) -> E:
-    """What Python said where the system gave it no thread, as one of our errors: of a store, or of anybody else."""
-    hint = "The processes and threads of this user or container are at their limit: end some, or raise it, and go on."
-    return kind(f"no thread could be started: {error}", code="LOUSHO_NO_THREAD", hint=hint)
 
 
 def _rebuild(kind: type[SDKError], args: tuple[object, ...], state: dict[str, object]) -> SDKError:

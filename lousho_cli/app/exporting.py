@@ -59,7 +59,10 @@ def form_of(to: str | None, file: str | None) -> Form:
     found = to or _ENDINGS.get(os.path.splitext(file or "")[1].lower())
     if found is None:
         hint = f"Add --to {'|'.join(get_args(Form))}."
-        raise ConfigurationError("it is not said in which form to export", field="--to", code="LOUSHO_USAGE", hint=hint)
+        told = "it is not said in which form to export"
+        if file and file != "-":
+            told += f", and the end of {os.path.basename(file)} does not tell it as {', '.join(_ENDINGS)} do"
+        raise ConfigurationError(told, field="--to", code="LOUSHO_USAGE", hint=hint)
     return found  # type: ignore[return-value]  # the command line takes no other word
 
 

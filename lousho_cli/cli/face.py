@@ -204,7 +204,7 @@ def face_of(context: Any) -> Face:
 
 
 def _said(error: BaseException) -> tuple[str, str, str]:
-    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError, StorageError, no_thread
+    from lousho_cli.errors import NotFoundError, PropagatingToolError, SDKError, StorageError
 
     if isinstance(error, SDKError):
         hint = error.hint
@@ -216,6 +216,8 @@ def _said(error: BaseException) -> tuple[str, str, str]:
     if isinstance(error, PropagatingToolError):
         return str(error) or "a tool stopped the run", "LOUSHO_TOOL_STOPPED_RUN", "What the other calls gave is saved."
     if isinstance(error, RuntimeError) and "start new thread" in str(error):  # as Python says it, whoever asked for one
+        from lousho_cli.domain.no_thread import no_thread
+
         return _said(no_thread(SDKError, error))
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""

@@ -177,7 +177,7 @@ class Accumulator(SoFar):
             self._frozen_children() if self.children else {},
         )
         self.marks.append(self.latest)
-        self.marks.keep_newest(max(0, limit))
+        self.marks.keep_newest(limit)
 
     def _arriving(self) -> list[Message]:
         """The messages that wait to enter this run."""

@@ -227,7 +227,18 @@ def _batch(session: SoFar, turn: OpenTurn, agent: AgentFacts, live: Live) -> tup
                 effects.append(Write(pause_on(session, wait_of_lead(call, waits, live.now))))
             break
         cut = call.id in turn.started and not goes_on_within(tool)
-        verdict = _verdict(session, turn, call, tool, agent, live, cut=cut)
+        verdict = gate.judge(
+            call,
+            tool,
+            agent.policy,
+            available=session.run.offered or tuple(agent.tools),
+            decision=session.decisions.get(call.id),
+            consulted=live.consulted.get(call.id),
+            cut=cut,
+            asked=turn.asked.get(call.id),
+            truncated=turn.truncated,
+            default_replay=session.run.replay,
+        )
         if type(verdict) is gate.Run:
             if _full(agent, running):
                 break
@@ -257,23 +268,6 @@ def _held_up(session: SoFar, call: ToolCall, verdict: gate.Verdict, agent: Agent
 
 def _full(agent: AgentFacts, running: int) -> bool:
     return agent.tool_concurrency is not None and running >= agent.tool_concurrency
-
-
-def _verdict(
-    session: SoFar, turn: OpenTurn, call: ToolCall, tool: gate.GatedTool | None, agent: AgentFacts, live: Live, *, cut: bool
-) -> gate.Verdict:
-    return gate.judge(
-        call,
-        tool,
-        agent.policy,
-        available=session.run.offered or tuple(agent.tools),
-        decision=session.decisions.get(call.id),
-        consulted=live.consulted.get(call.id),
-        cut=cut,
-        asked=turn.asked.get(call.id),
-        truncated=turn.truncated,
-        default_replay=session.run.replay,
-    )
 
 
 def finished(call: ToolCall, settled: gate.Settle) -> r.ToolFinished:

@@ -197,15 +197,14 @@ class ModelCalls:
             SDKError: it could not be mended, a fault of ours.
         """
         messages = self._log.messages
-        end = len(messages)
-        problem = check(messages, min(self._checked, end))
+        problem = check(messages.behind(self._checked))
         if problem is None:
-            self._checked = end
+            self._checked = len(messages)
             return ()
         keep, add, words = mend(messages)
         if not words:
             raise SDKError(
-                f"the transcript is not valid at message {problem.index}: {problem.detail}",
+                f"the transcript is not valid at message {self._checked + problem.index}: {problem.detail}",
                 code="LOUSHO_TRANSCRIPT_INVALID",
                 hint="Fork from an earlier step, or report this with: lousho export",
             )

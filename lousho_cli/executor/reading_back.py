@@ -40,7 +40,7 @@ def must_read_back(batches: Sequence[r.Batch], vouched: r.Turn | None = None) ->
         StorageError: a value of the wrong kind came through every door.
     """
     for batch in batches:
-        if not (_only_vouched(batch, vouched) or _FROM_OUTSIDE.isdisjoint(map(type, batch.records)) or readable(batch)):
+        if not (_FROM_OUTSIDE.isdisjoint(map(type, batch.records)) or _only_vouched(batch, vouched) or readable(batch)):
             kinds = ", ".join(type(record).__name__ for record in batch.records)
             raise StorageError(
                 f"a record of batch {batch.seq} could not be read back ({kinds}), so it was not written",

@@ -34,13 +34,15 @@ class CallSteps(Steps):
         asks_nobody: the run is one in which no person is asked.
     """
 
+    # What most calls leave as it is.
+    _used: frozenset[str] = frozenset()
+    _staged: tuple[dict[str, Any], ...] = ()
+    _said: tuple[Message, ...] = ()
+    _over = False
+
     def __init__(self, log: DrivenLog, call: ToolCall, args: Any, signal: AbortSignal, keep: Keep, asks_nobody: bool) -> None:
         self._log, self._call, self._args, self._signal = log, call, args, signal
         self._keep, self._asks_nobody = keep, asks_nobody
-        self._used: frozenset[str] = frozenset()
-        self._staged: tuple[dict[str, Any], ...] = ()
-        self._said: tuple[Message, ...] = ()
-        self._over = False
 
     def idempotency_key(self, name: str) -> str:
         return f"{self._log.id}:{'/'.join(self._place)}:{name}"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from lousho_cli.errors import StorageError, no_thread
+from lousho_cli.domain.no_thread import no_thread
+from lousho_cli.errors import StorageError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -20,7 +20,8 @@ from queue import SimpleQueue
 from threading import Thread, current_thread
 from typing import Any
 
-from lousho_cli.errors import SDKError, no_thread
+from lousho_cli.domain.no_thread import no_thread
+from lousho_cli.errors import SDKError
 
 BRIEF_SECONDS = 0.0005
 """How long the loop may wait for a call that is expected to be over at once."""

@@ -15,7 +15,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lousho_cli.app.signals import SWITCH
-from lousho_cli.errors import NotFoundError, SDKError, no_thread
+from lousho_cli.domain.no_thread import no_thread
+from lousho_cli.errors import NotFoundError, SDKError
 from lousho_cli.tui.deeds import Act, Deed, State
 
 if TYPE_CHECKING:

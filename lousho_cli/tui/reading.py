@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 from lousho_cli.app.looking_on import PAGE, Looker, Place, SessionsNow, check_still_there
 from lousho_cli.app.sync import run_now
 from lousho_cli.app.wiring import open_store
-from lousho_cli.errors import SDKError, no_thread
+from lousho_cli.domain.no_thread import no_thread
+from lousho_cli.errors import SDKError
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.tui.session_reading import SessionReader
 from lousho_cli.tui.state.session_rows import Sessions, sessions_of

@@ -90,6 +90,7 @@ def test_the_end_of_a_files_name_tells_the_form_and_a_file_that_is_there_is_repl
         ran = lousho("export", "trip", *words)
         assert ran.code == 2
         assert "Add --to jsonl|atif|openai|anthropic|markdown|html." in ran.err
+    assert "the end of x.foo does not tell it as .jsonl" in lousho("export", "trip", "-o", "x.foo").err
 
 
 def test_a_file_that_can_not_be_written_is_left_as_it_was(lousho: Any, store: Any, trip: Any, folder: Path) -> None:

@@ -103,6 +103,13 @@ def test_a_terminal_is_shown_text_and_calls_and_short_results() -> None:
     assert "x" * 500 in "".join(_Shown(False).lines(r.ToolFinished("call_1", "x" * 500)))
 
 
+def test_facts_are_words_and_not_those_of_python() -> None:
+    asks = Message("assistant", "", tool_calls=tuple(ToolCall(f"c{name}", name, "{}") for name in ("look", "buy")))
+    turn, *_, decided = (line for line in _Shown(False).lines(r.Turn(asks), r.WaitAnswered("7f3a", True)) if line.startswith("7."))
+    assert turn.endswith(" calls=look,buy")
+    assert decided.endswith(" id=7f3a approved=true")
+
+
 def test_parts_of_an_answer_are_joined_and_not_shown_again() -> None:
     lines = _Shown(True).lines(
         r.Partial("Sun"), r.Partial("ny: take"), r.Partial(" the\ncoast."), r.Turn(Message("assistant", "Sunny: take the\ncoast."))

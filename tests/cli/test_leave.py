@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ def test_a_new_session_is_left_to_a_worker_with_its_input(project: Any) -> None:
     assert project.counts == {}
     said = project.lousho("resume", "project", "--check")
     assert (said.code, "safe to resume" in said.out, "takes up:        input" in said.out) == (0, True, True)
-    assert "there is nothing to abort; input" in project.lousho("abort", "project").out
+    kept = project.lousho("abort", "project")
+    assert "there is nothing to abort; input" in kept.out
+    assert re.fullmatch(r"lousho inputs project --drop \w+\n", kept.err), "it names what takes the input back"
     assert works(project) == [("taken", "project"), ("settled", "project"), ("given-back", "project")]
     assert project.counts == {"a": (1, 1)}
     assert "nothing is pending" in project.lousho("resume", "project", "--check").out

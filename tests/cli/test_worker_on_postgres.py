@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,9 @@ def test_an_idle_worker_is_told_of_work_and_asks_seldom_whatever_waits(project: 
             f"INSERT INTO {schema}.logs (id, epoch, due_ms, waits, lane) "
             """SELECT 'w' || g, 1, 4000000000000, true, '["t' || g || '","a"]' FROM generate_series(1, 2000) g"""
         )
-        line_of(worker, "status")
-        status = line_of(worker, "status")
-        assert status["store"]["questions"] <= 2, "one in three seconds, and where there was none one for the line"
+        before, status = line_of(worker, "status"), line_of(worker, "status")
+        took = datetime.fromisoformat(status["at"]) - datetime.fromisoformat(before["at"])  # longer than it is to be, on a busy machine
+        assert status["store"]["questions"] <= 2 + took.seconds // 3, "one in three seconds, and where there was none one for the line"
         assert (status["done"], status["claims_lost"], status["cost_usd"]) == (2, 0, None)
         schema_of = json.loads(project.lousho("schema", "worker").out)
         Draft202012Validator(schema_of).validate(status)

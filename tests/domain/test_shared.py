@@ -32,6 +32,17 @@ def test_what_was_dropped_does_not_stay_in_memory(kept: int) -> None:
     assert kept <= len(alive) <= 2 * kept + 100
 
 
+@pytest.mark.parametrize("dropped", [0, 3])
+def test_what_stands_behind_a_place_is_the_slice_from_there(dropped: int) -> None:
+    growing = Growing(Shared(range(8)))
+    growing.keep_newest(8 - dropped)
+    view = growing.view()
+    growing.append(8)
+    for place in range(12):
+        assert view.behind(place) == view[place:] == list(range(dropped, 8))[place:]
+        assert view[place : place - 2] == list(range(dropped, 8))[place : place - 2]
+
+
 def test_views_given_earlier_keep_theirs() -> None:
     growing: Growing[int] = Growing(Shared())
     views = []

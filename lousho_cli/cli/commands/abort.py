@@ -29,6 +29,8 @@ def run(
     face = face_of(ctx)
     done = asyncio.run(abort(face.store, session, face.err.note, now=now))
     face.answer(done, text=lambda: face.out.line(_said(done)), quiet=done.session)
+    if done.by is None and done.next_input:
+        face.err.note(face.named(f"lousho inputs {done.session} --drop {done.next_input}"))
     return Exit.DONE
 
 

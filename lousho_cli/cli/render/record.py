@@ -115,13 +115,18 @@ def _text(content: Any) -> str:
 
 
 def _facts(record: dict[str, Any]) -> str:
-    facts = [f"{name}={record[name]}" for name in _NAMES if isinstance(record.get(name), (str, int))]
+    facts = [f"{name}={_word(record[name])}" for name in _NAMES if isinstance(record.get(name), (str, int))]
     message = record.get("message")
     if isinstance(message, dict):
-        facts += [f"calls={call.get('name')}" for call in message.get("tool_calls", ())]
+        called = [str(call.get("name")) for call in message.get("tool_calls", ())]
+        facts += [f"calls={','.join(called)}"] if called else []
     approval = record.get("approval")
     if isinstance(approval, dict):
         facts += [f"{name}={approval.get(name)}" for name in ("id", "tool_name")]
     if record.get("is_error"):
         facts.append("error")
     return " ".join(facts)
+
+
+def _word(value: str | int) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,7 +17,8 @@ from functools import partial
 from random import random
 from typing import Any, TypeVar
 
-from lousho_cli.errors import StorageError, no_thread
+from lousho_cli.domain.no_thread import no_thread
+from lousho_cli.errors import StorageError
 from lousho_cli.stores.postgres.address import Address
 from lousho_cli.stores.postgres.driver import Connection, Error, Pool, psycopg, psycopg_pool
 from lousho_cli.stores.postgres.errors import NO_STORE, breaks, may_pass, nobody_there, not_yet, storage_error
