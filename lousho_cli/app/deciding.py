@@ -13,11 +13,11 @@ import msgspec
 
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.answering_code import answer_code, refused_answer
-from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable, store_flag, suffix_of
+from lousho_cli.app.driving import Job, Ran, Tell, drive, store_flag, suffix_of
 from lousho_cli.app.hostile_text import json_line
 from lousho_cli.app.keeping_secrets import keep_secret
 from lousho_cli.app.leaving import decided_by, leave
-from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.loading import Loaded, load, require_writable
 from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
