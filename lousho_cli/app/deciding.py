@@ -165,8 +165,7 @@ def _said(order: DecisionOrder, found: Waiting) -> str:
     if wait.question is not None:
         return f"{verb}: {wait.question}"
     changed = "; with other arguments than the model's" if order.edited else ""
-    tool = "/".join((*wait.path, wait.tool))
-    return f"{verb} in {found.session_id}: {tool} {json_line(order.edited[0] if order.edited else wait.args)}{changed}"
+    return f"{verb} in {found.session_id}: {wait.named_tool} {json_line(order.edited[0] if order.edited else wait.args)}{changed}"
 
 
 def _preparing(loaded: Loaded, order: DecisionOrder, driven: bool) -> AbstractAsyncContextManager[Prepared | None]:

@@ -29,7 +29,7 @@ def _row(out: Output, session: Any) -> tuple[str, ...]:
         "cleared" if session.cleared else session.status,
         (session.outcome or "-") + (f": {session.error}" if session.error else ""),
         str(session.step),
-        f"{waits.id} ({waits.tool})" if waits else "-",  # the id first: it is what approve takes, and what a cut must not reach
+        f"{waits.id} ({waits.named_tool})" if waits else "-",  # the id first: it is what approve takes, and what a cut must not reach
         *columns(session.usage),
         ago(out, session.updated_at),
     )
