@@ -20,7 +20,8 @@ EXAMPLES = (
 def run(ctx: typer.Context, session: Session, dry_run: DryRun = False, yes: Yes = False, force: Force = False) -> int:
     """Replace the log of a session by its state. The transcript and every checkpoint stay, and it can go on.
 
-    Points by SESSION#SEQ before its end are gone. One that waits for a person is refused unless --force is given.
+    Points by SESSION#SEQ before its end are gone, and a short log may get longer. One that waits for a person is refused
+    unless --force is given.
     """
     face = face_of(ctx)
     if dry_run:
