@@ -224,7 +224,9 @@ class Thread:
             head = await self._terms.store.head(self.id)
             if head is not None and head.wake is not None:
                 self.alarm.set(head.wake)
-            return (wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
+            if not (wanted(head) or await self._terms.store.inbox(self.id)) or not await self._take():
+                return False
+            return self._owned is None or not self._owned.overtaken(head, wanted) or bool(await self._terms.store.inbox(self.id))
 
     def wakes_later(self, head: Head) -> None:
         """Takes the thread up when the time comes that its head says; one that has come is left to who takes it up anyway."""
