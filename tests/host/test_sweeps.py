@@ -74,6 +74,30 @@ async def test_ds_017_a_thread_whose_owner_expired_is_found(lasting: Any, monkey
         assert (await session.settled("a")).text == "Done."
 
 
+async def test_a_thread_that_another_worked_off_between_the_look_and_the_claim_is_not_taken(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a whole turn may happen there."""
+    await left(store, "t")
+    slow, quick = create_harness_host({"log": store}), create_harness_host({"log": store})
+    claim, took = store.claim, []
+
+    async def overtaken(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(store, "claim", claim)
+        took.append(await quick.resume_pending([says("Late.")]))
+        await quick.idle("t")
+        await nobody_owns(store, "t")
+        return await claim(*args, **options)
+
+    async with closing(slow, quick):
+        monkeypatch.setattr(store, "claim", overtaken)
+        assert await slow.resume_pending([says("Never.")]) == []
+        assert [one.thread_id for one in took[0]] == ["t"]
+        await slow.idle("t")
+        await nobody_owns(store, "t")
+    assert [turn.message.text for turn in await recorded(store, "t", r.Turn)] == ["Late."]
+
+
 async def test_ds_018_a_thread_with_an_input_that_waits_is_found(store: Any) -> None:
     await left(store, "begun")
     await store.post("begun", Post("b", "input", THEN, None, [{"role": "user", "content": "More"}]))
