@@ -372,7 +372,6 @@ _FROM_OUTSIDE = frozenset(
 )
 """Records that hold values which a caller, a provider, a tool or a person gave."""
 
-
 _MADE_OF_A_TURN = frozenset((r.Mark, r.ToolStarted))
 """Records that stand beside a turn and hold numbers, words of ours, and the ids of its calls."""
 
