@@ -18,7 +18,7 @@ from lousho_cli.executor.clock import SYSTEM_CLOCK, SystemClock
 from lousho_cli.host.harness import define_harness
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.providers.scripted import ScriptedProvider
-from tests.host.owning import SHORT, Work, closing, nobody_owns, says, stop_renewing, until
+from tests.host.owning import SHORT, Work, at_work, closing, nobody_owns, says, stop_renewing, until
 
 THEN = "2026-01-01T00:00:00.000Z"
 SOON = timedelta(milliseconds=80)
@@ -62,7 +62,7 @@ async def test_ds_017_a_thread_whose_owner_expired_is_found(lasting: Any, monkey
     async with closing(first, second):
         session = await first.open(work.harness(), "t")
         await session.send("Go", input_id="a")
-        await work.begun.wait()
+        await at_work(work, session)
         stop_renewing(monkeypatch)
         took, taken = Work(), []
         took.go.set()
