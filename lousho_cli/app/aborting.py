@@ -10,8 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from lousho_cli.app.driving import Tell, require_writable
-from lousho_cli.app.loading import load
+from lousho_cli.app.loading import load, require_writable
 from lousho_cli.app.people import login_name
 from lousho_cli.app.results import Outcome, Status
 from lousho_cli.app.sessions import find_session
@@ -52,7 +51,7 @@ class Aborted(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     next_input: str | None = None
 
 
-async def abort(store_flag: str | None, name: str, tell: Tell, *, now: bool = False) -> Aborted:
+async def abort(store_flag: str | None, name: str, tell: Callable[[str], None], *, now: bool = False) -> Aborted:
     """Aborts the run of a session and its background agents, and comes back when the logs say so.
 
     Args:
@@ -79,7 +78,7 @@ async def abort(store_flag: str | None, name: str, tell: Tell, *, now: bool = Fa
 class _Abort:
     """One wish to stop ``named`` and all that it has run."""
 
-    def __init__(self, store: LogStore, tell: Tell, named: str, *, now: bool) -> None:
+    def __init__(self, store: LogStore, tell: Callable[[str], None], named: str, *, now: bool) -> None:
         self._store, self._tell, self._named, self._now = store, tell, named, now
         self._patience_s = SILENT_AFTER_S
         self._silent: dict[str, str] = {}

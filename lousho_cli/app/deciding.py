@@ -13,11 +13,11 @@ import msgspec
 
 from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.answering_code import answer_code, refused_answer
-from lousho_cli.app.driving import Job, Ran, Tell, drive, require_writable, store_flag, suffix_of
+from lousho_cli.app.driving import Job, Ran, Tell, drive, store_flag, suffix_of
 from lousho_cli.app.hostile_text import json_line
 from lousho_cli.app.keeping_secrets import keep_secret
 from lousho_cli.app.leaving import decided_by, leave
-from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.loading import Loaded, load, require_writable
 from lousho_cli.app.own_credentials import OwnCredentials
 from lousho_cli.app.pending import APPROVAL_NOT_FOUND, Waiting, find_waiting
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
@@ -165,8 +165,7 @@ def _said(order: DecisionOrder, found: Waiting) -> str:
     if wait.question is not None:
         return f"{verb}: {wait.question}"
     changed = "; with other arguments than the model's" if order.edited else ""
-    tool = "/".join((*wait.path, wait.tool))
-    return f"{verb} in {found.session_id}: {tool} {json_line(order.edited[0] if order.edited else wait.args)}{changed}"
+    return f"{verb} in {found.session_id}: {wait.named_tool} {json_line(order.edited[0] if order.edited else wait.args)}{changed}"
 
 
 def _preparing(loaded: Loaded, order: DecisionOrder, driven: bool) -> AbstractAsyncContextManager[Prepared | None]:

@@ -7,8 +7,8 @@ import msgspec
 from lousho_cli.app.loading import load
 from lousho_cli.app.sessions import find_session, head_of
 from lousho_cli.app.wiring import checkpoints_of
+from lousho_cli.core.unwritable import newer_version
 from lousho_cli.errors import SessionAwaitingApprovalError, SessionBusyError, StorageError
-from lousho_cli.executor.session_log import newer_version
 from lousho_cli.ports.log_store import LogStore
 
 

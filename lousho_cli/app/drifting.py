@@ -9,8 +9,7 @@ import msgspec
 
 from lousho_cli.app.agent_mcp import OfferedTo, servers_of_each
 from lousho_cli.app.agents import AgentChoice, find_agent
-from lousho_cli.app.driving import require_writable
-from lousho_cli.app.loading import load
+from lousho_cli.app.loading import load, require_writable
 from lousho_cli.app.preparing import Prepared, RunFlags, prepare
 from lousho_cli.app.results import Status
 from lousho_cli.app.sessions import find_session, is_cleared, read_heads

@@ -22,7 +22,6 @@ from lousho_cli.app.agents import AGENT_NOT_FOUND, AgentChoice, find_agent
 from lousho_cli.app.cassettes import finish_tape, in_own_words, option_of
 from lousho_cli.app.harnesses import harness_of_one
 from lousho_cli.app.hints import store_option
-from lousho_cli.app.loading import Loaded
 from lousho_cli.app.notify import notify
 from lousho_cli.app.preparing import Prepared, RunFlags
 from lousho_cli.app.results import PendingItem, RunDone
@@ -34,13 +33,12 @@ from lousho_cli.app.wiring import locate_store
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import Event
 from lousho_cli.domain.heads import Head
-from lousho_cli.domain.session import IMPORTING, Session
+from lousho_cli.domain.session import Session
 from lousho_cli.errors import (
     AbortedError,
     BudgetExceededError,
     CassetteError,
     ConfigurationError,
-    DamagedLogError,
     GuardrailTrippedError,
     HookError,
     OwnershipLostError,
@@ -55,7 +53,6 @@ from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.events import Listener
 from lousho_cli.executor.leads import tell_lead
 from lousho_cli.executor.results import RunResult, result_of
-from lousho_cli.executor.session_log import import_cut, newer_version
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.host.observing import Observer
 from lousho_cli.host.ordering import used_up
@@ -346,21 +343,3 @@ def check_input(text: str) -> str:
         return text
     hint = "Say something, or leave it out."
     raise ConfigurationError("the input is blank", field="input", code="LOUSHO_CONFIG_MISSING_INPUT", hint=hint)
-
-
-def require_writable(loaded: Loaded) -> None:
-    """Refuses what must not be written to, before anything else is looked for.
-
-    Raises:
-        LogVersionError, DamagedLogError: as the store would, once it is claimed.
-        ConfigurationError: not all of it was imported.
-    """
-    if loaded.newer:
-        raise newer_version(loaded.id)
-    if IMPORTING in loaded.session.settings:
-        raise import_cut(loaded.id)
-    if loaded.damage:
-        raise DamagedLogError(
-            f"session {loaded.id} is damaged: {loaded.damage[0]}",
-            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
-        )

@@ -8,8 +8,8 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, find_agent
-from lousho_cli.app.driving import Job, Ran, Tell, check_input, drive, require_writable, suffix_of
-from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.driving import Job, Ran, Tell, check_input, drive, suffix_of
+from lousho_cli.app.loading import Loaded, load, require_writable
 from lousho_cli.app.plain_sessions import PlainSessions
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.results import Forked, ResumeCheck

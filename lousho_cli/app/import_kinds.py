@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from lousho_cli.app.suggestions import nearest
+from lousho_cli.app.suggestions import TYPED, nearest
 from lousho_cli.core.adopting import Gathered, gather
 from lousho_cli.domain.plain import text_of
 from lousho_cli.errors import ConfigurationError, StorageError
@@ -60,7 +60,7 @@ def kind_of(path: Path, forced: str | None = None, *, branches: bool = False) ->
         StorageError: it can not be looked at.
     """
     if forced is not None and forced not in KINDS:
-        near = nearest(forced, KINDS)
+        near = nearest(forced, KINDS, TYPED)
         hint = f"{f'Did you mean {near}? ' if near else ''}Known are: {', '.join(KINDS)}."
         raise ConfigurationError(f"there is no kind {forced}", field="--from", code="LOUSHO_USAGE", hint=hint)
     name = forced or (ORIGINAL if originals.is_original(path) else _told_by(path))

@@ -7,14 +7,12 @@ from typing import Literal
 
 import msgspec
 
-from lousho_cli.app.driving import require_writable
-from lousho_cli.app.loading import load
+from lousho_cli.app.loading import load, require_writable
 from lousho_cli.app.people import login_name
 from lousho_cli.app.sessions import find_session
 from lousho_cli.app.wiring import open_store
 from lousho_cli.errors import NotFoundError, OwnershipLostError, SessionBusyError
-from lousho_cli.executor.taking_back import take_back_input, taking_back
-from lousho_cli.host.following import waiting_inputs
+from lousho_cli.host.waiting import waiting_inputs
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
 
@@ -78,6 +76,8 @@ async def drop(store_flag: str | None, name: str, input_id: str) -> Inputs:
 
 async def _asked_or_taken_back(store: LogStore, session_id: str, input_id: str) -> bool:
     """Whether it waits no more; False where who drove the session left before it saw the wish."""
+    from lousho_cli.executor.taking_back import take_back_input
+
     try:
         await take_back_input(store, session_id, input_id, by=login_name())
         return True
@@ -88,6 +88,8 @@ async def _asked_or_taken_back(store: LogStore, session_id: str, input_id: str) 
 
 
 async def _asked(store: LogStore, session_id: str, input_id: str, busy: SessionBusyError) -> bool:
+    from lousho_cli.executor.taking_back import taking_back
+
     post, asked = taking_back(input_id, login_name()), time.monotonic()
     await store.post(session_id, post)
     while True:

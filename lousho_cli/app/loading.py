@@ -8,9 +8,10 @@ import msgspec
 
 from lousho_cli.core.fold import fold
 from lousho_cli.core.states import session_from
+from lousho_cli.core.unwritable import import_cut, newer_version
 from lousho_cli.core.versions import damaged_records
 from lousho_cli.domain.records import FORMAT
-from lousho_cli.domain.session import Session
+from lousho_cli.domain.session import IMPORTING, Session
 from lousho_cli.errors import DamagedLogError
 from lousho_cli.ports.log_store import Hole
 from lousho_cli.ports.sessions import Sessions
@@ -59,3 +60,21 @@ async def load(store: Sessions, session_id: str) -> Loaded:
     if session.seq == 0 and not read.holes:
         raise DamagedLogError(f"the log of session {session_id} holds no valid record", hint="See: lousho fsck")
     return Loaded(session_id, session, read.holes, tuple(damaged_records(read.batches)))
+
+
+def require_writable(loaded: Loaded) -> None:
+    """Refuses what must not be written to, before anything else is looked for.
+
+    Raises:
+        LogVersionError, DamagedLogError: as the store would, once it is claimed.
+        ConfigurationError: not all of it was imported.
+    """
+    if loaded.newer:
+        raise newer_version(loaded.id)
+    if IMPORTING in loaded.session.settings:
+        raise import_cut(loaded.id)
+    if loaded.damage:
+        raise DamagedLogError(
+            f"session {loaded.id} is damaged: {loaded.damage[0]}",
+            hint="See what stands with: lousho show, then repair it with: lousho fsck --repair",
+        )

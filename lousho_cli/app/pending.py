@@ -90,4 +90,4 @@ def _nothing(name: str, waiting: list[Waiting], *, heads: list[str], decided: bo
 
 
 def _listed(waiting: Sequence[Waiting]) -> str:
-    return ", ".join(f"{one.wait.id} ({one.wait.tool} in {one.session_id})" for one in waiting)
+    return ", ".join(f"{one.wait.id} ({one.wait.named_tool} in {one.session_id})" for one in waiting)

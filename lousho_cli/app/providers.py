@@ -8,7 +8,7 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile, ProviderSpec
 from lousho_cli.app.provider_types import NAMES, TYPES, address_of
-from lousho_cli.app.suggestions import nearest
+from lousho_cli.app.suggestions import TYPED, nearest
 from lousho_cli.errors import ConfigurationError
 from lousho_cli.ports.provider import Provider
 
@@ -39,7 +39,7 @@ def _chosen(spec: ProviderSpec, model: str) -> ProviderSpec:
     kind = next((known for known in NAMES if slash and known == word), None)
     if kind is None:
         if slash and not TYPES[spec.type].slashes:
-            near = nearest(word, NAMES)
+            near = nearest(word, NAMES, TYPED)
             told = f"Did you mean {near}?" if near else f"Known are {', '.join(NAMES)}."
             raise ConfigurationError(f"there is no provider {word!r}", field="model", hint=told)
         kind, name = spec.type, model

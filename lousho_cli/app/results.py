@@ -43,6 +43,11 @@ class PendingItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     step: str | None = None
     schema: Any = None
 
+    @property
+    def named_tool(self) -> str:
+        """The tool behind the names of the sub-agents that it is called in: ``scout/pay``."""
+        return "/".join((*self.path, self.tool))
+
 
 class RunFailure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Why a run did not come to its end."""

@@ -16,10 +16,9 @@ from lousho_cli.app.driving import (
     check_input,
     drive,
     go_on,
-    require_writable,
     tell_of_used_up,
 )
-from lousho_cli.app.loading import Loaded, load
+from lousho_cli.app.loading import Loaded, load, require_writable
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.results import ResumeCheck, RunDone
 from lousho_cli.app.run_ends import done_of

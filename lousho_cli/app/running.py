@@ -9,8 +9,8 @@ import msgspec
 
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.agents import AgentChoice, found_again
-from lousho_cli.app.driving import Job, Ran, Tell, agent_file_of, drive, require_writable, tell_of_used_up
-from lousho_cli.app.loading import load
+from lousho_cli.app.driving import Job, Ran, Tell, agent_file_of, drive, tell_of_used_up
+from lousho_cli.app.loading import load, require_writable
 from lousho_cli.app.preparing import Prepared, RunFlags, preparing
 from lousho_cli.app.queueing import queue
 from lousho_cli.app.sessions import head_of, not_found, read_heads

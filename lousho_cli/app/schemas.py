@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lousho_cli.app.suggestions import nearest
+from lousho_cli.app.suggestions import TYPED, nearest
 from lousho_cli.errors import NotFoundError
 
 _RUN_LIKE = ("run", "resume", "approve", "reject", "answer", "fork-run")
@@ -26,7 +26,7 @@ def schema_of(name: str) -> dict[str, Any]:
         NotFoundError: there is no such schema; ``kept`` lists the names.
     """
     if name not in NAMES:
-        near = nearest(name, NAMES)
+        near = nearest(name, NAMES, TYPED)
         hint = f"Did you mean {near}? " if near else ""
         raise NotFoundError(
             f"there is no schema {name}", kept=NAMES, code="LOUSHO_SCHEMA_NOT_FOUND", hint=f"{hint}Known are {', '.join(NAMES)}."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from lousho_cli.app.agents import find_agent
-from lousho_cli.app.driving import Job, Ran, Running, Tell, drive_until, following, require_writable, waiting_item
-from lousho_cli.app.loading import load
+from lousho_cli.app.driving import Job, Ran, Running, Tell, drive_until, following, waiting_item
+from lousho_cli.app.loading import load, require_writable
 from lousho_cli.app.preparing import preparing
 from lousho_cli.app.resuming import Ahead, Failed, ResumeOrder, check_of, say_ahead_of, with_agents
 from lousho_cli.app.signals import Caught, watching

@@ -16,7 +16,7 @@ from lousho_cli.app.agent_files import agent_from, load_agent_file
 from lousho_cli.app.agent_spec import AgentFile
 from lousho_cli.app.demos import DEMOS, demo
 from lousho_cli.app.documents import INVALID, NOT_FOUND
-from lousho_cli.app.suggestions import nearest
+from lousho_cli.app.suggestions import TYPED, nearest
 from lousho_cli.errors import ConfigurationError
 
 FILE_NAMES = ("agent.yaml", "agent.yml", "agent.json")
@@ -65,7 +65,7 @@ def resolve_target(text: str | None, cwd: Path) -> Target:
             return Target(demo(text, cwd), "demo")
         if _LOOKS_LIKE_ONE.search(text):
             return Target(load_agent_file(path), "file")  # says that it is not there
-        near = nearest(text, DEMOS)
+        near = nearest(text, DEMOS, TYPED)
         told = f"Did you mean the demo {near}?" if near else f"Give an agent file, a folder, or a demo: {', '.join(DEMOS)}."
         raise ConfigurationError(f"there is no agent {text!r}", field="target", code=NOT_FOUND, hint=told)
     if not path.is_dir():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lousho_cli.app.driving import require_writable
-from lousho_cli.app.loading import load
+from lousho_cli.app.loading import load, require_writable
 from lousho_cli.app.sessions import find_session
 from lousho_cli.errors import SessionBusyError
 from lousho_cli.executor.trimming import TrimResult, trim_session

@@ -33,7 +33,7 @@ def complete_approvals(ctx: Any, args: list[str], incomplete: str) -> Offer:
     asks = getattr(ctx, "info_name", None) == "answer"
 
     def waiting(head: Any) -> Offer:
-        return [(wait.id, f"{wait.tool} in {head.id}") for wait in head.waits if not asks or wait.kind in ("question", "secret")]
+        return [(wait.id, f"{wait.named_tool} in {head.id}") for wait in head.waits if not asks or wait.kind in ("question", "secret")]
 
     return _offer(ctx, waiting, pauses=True)
 

@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-NEAR = 0.75
-"""How alike a name has to be to be offered: a wrong offer helps less than none."""
-
 _CALLED_ELSEWHERE = {
     "list": ("ls", "ps", "sessions", "status"),
     "run": ("start", "exec", "chat", "send"),
@@ -87,10 +84,10 @@ def _name(error: Any) -> str:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
+    from lousho_cli.app.suggestions import TYPED, nearest
 
-    near = get_close_matches(name, list(known), 1, NEAR)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(name, known, TYPED)
+    return f"; did you mean {near}?" if near else ""
 
 
 _SENTENCES = {

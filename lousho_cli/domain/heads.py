@@ -33,6 +33,11 @@ class WaitsFor(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     step: str | None = None
     schema: Any = None
 
+    @property
+    def named_tool(self) -> str:
+        """The tool behind the names of the sub-agents that it is called in: ``scout/pay``."""
+        return "/".join((*self.path, self.tool))
+
 
 class Arrived(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """An input that waits: how many messages it adds and, of a history, what its last turn leaves open.

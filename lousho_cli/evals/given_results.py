@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from lousho_cli.errors import ConfigurationError
-from lousho_cli.evals.checks import agrees
+from lousho_cli.evals.checks import agrees, shown
 
 
 class GivenResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +64,7 @@ class GivenResults:
     def __init__(self, given: Sequence[GivenResult]) -> None:
         self._given = given
         self._unused = dict.fromkeys(range(len(given)))
+        self._refused: dict[str, dict[str, None]] = {}
 
     def pre_tool(self, call: AskedCall) -> dict[str, Any] | None:
         """See ``executor.hooks``. A tool that has results, but none for these arguments, is refused: it may not run unseen."""
@@ -74,8 +75,17 @@ class GivenResults:
         exact = [place for place in fit if self._given[place].args == call.args]
         found = next((place for places in (exact, fit) for place in places if place in self._unused), None)
         if found is None and not fit:
+            self._refused.setdefault(call.tool_name, {})[shown(call.args)] = None
             return {"deny": "the case has no result for these arguments"}
         place = found if found is not None else fit[-1]
         self._unused.pop(place, None)
         one = self._given[place]
         return {"error": one.result} if one.is_error else {"result": one.result}
+
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        """The tools that were called with arguments that no result of theirs is for, each with what was asked and what there is."""
+        return tuple((name, f"called with {', '.join(asked)}; results are for {self._kept(name)}") for name, asked in self._refused.items())
+
+    def _kept(self, name: str) -> str:
+        return ", ".join(dict.fromkeys(shown(one.args) for one in self._given if one.name == name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 import uuid
@@ -33,6 +32,8 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # what only reads the time does not wait for it
+
         await asyncio.sleep(seconds)
 
     def new_id(self) -> str:

@@ -23,13 +23,14 @@ from lousho_cli.core.heads import head_of
 from lousho_cli.core.snapshot_timing import snapshot_due
 from lousho_cli.core.states import session_from, state_from
 from lousho_cli.core.trimming import base_batch, has_base, trimmed_state
+from lousho_cli.core.unwritable import import_cut, newer_version
 from lousho_cli.domain import records as r
 from lousho_cli.domain.heads import Head
 from lousho_cli.domain.messages import Message
-from lousho_cli.domain.session import IMPORT_CUT, IMPORTING, Run, Session
+from lousho_cli.domain.session import IMPORTING, Run, Session
 from lousho_cli.domain.shared import Shared
 from lousho_cli.domain.times import ms_since_1970
-from lousho_cli.errors import ConfigurationError, LogVersionError, OwnershipLostError, StorageError
+from lousho_cli.errors import OwnershipLostError, StorageError
 from lousho_cli.executor.asks import Asks
 from lousho_cli.executor.keeping import DEFAULT_KEEPING, Keeping
 from lousho_cli.executor.reading_back import must_read_back
@@ -349,15 +350,3 @@ async def _read(store: LogStore, session_id: str) -> tuple[Accumulator, int | No
     batches = (await store.read(session_id, after=before.seq)).batches
     uncovered = batches[1:] if batches and has_base(batches[0]) else batches
     return Accumulator(fold(batches, before)), ms_since_1970(uncovered[0].at) if uncovered and uncovered[0].at else None
-
-
-def newer_version(session_id: str) -> LogVersionError:
-    return LogVersionError(
-        f"session {session_id} was written by a newer version",
-        hint="Update lousho to go on with it; it can still be shown.",
-    )
-
-
-def import_cut(session_id: str) -> ConfigurationError:
-    hint = "Import it again, which brings the rest, or delete it."
-    return ConfigurationError(f"session {session_id}: {IMPORT_CUT}", code="LOUSHO_IMPORT_CUT", hint=hint)

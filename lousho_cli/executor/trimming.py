@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,9 +18,11 @@ from lousho_cli.domain.session import Session
 from lousho_cli.errors import ConfigurationError, NotFoundError, SessionAwaitingApprovalError
 from lousho_cli.executor.clock import SYSTEM_CLOCK
 from lousho_cli.executor.places import log_store_of
-from lousho_cli.executor.session_log import SessionLog
 from lousho_cli.ports.clock import Clock
 from lousho_cli.ports.log_store import LogStore
+
+if TYPE_CHECKING:
+    from lousho_cli.executor.session_log import SessionLog
 
 
 class TrimResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,8 @@ async def trim_session(
     if dry_run:
         batches = (await log_store.read(session_id)).batches
         return _result(session_id, batches, fold(batches), older_than, trimmed=False)
+    from lousho_cli.executor.session_log import SessionLog
+
     log = await SessionLog.open(log_store, session_id, socket.gethostname(), clock)
     try:
         _require_decided(session_id, head_of(log.session).waits_for, force=force)

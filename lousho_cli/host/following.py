@@ -6,19 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from lousho_cli.core.accumulator import Accumulator
-from lousho_cli.core.entering import messages_of
 from lousho_cli.core.fold import apply
-from lousho_cli.core.fold_inputs import resets
 from lousho_cli.core.settling import operation_of, text_of_turn
 from lousho_cli.domain import records as r
-from lousho_cli.domain.heads import Post
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import CommandFailedError, InputRejectedError, NotFoundError
 from lousho_cli.executor.log_events import QUIET_S
-from lousho_cli.host.receipts import Receipt, Settlement, Waiting
+from lousho_cli.host.receipts import Receipt, Settlement
 from lousho_cli.host.thread import Thread
 from lousho_cli.ports.log_store import LogStore
 from lousho_cli.ports.sessions import read_session
@@ -75,28 +70,9 @@ async def _changed(
             return
 
 
-async def waiting_inputs(store: LogStore, thread_id: str) -> tuple[Waiting, ...]:
-    """The inputs that wait in a log, in the order in which they run, and behind them those that its owner has not seen yet."""
-    session = await read_session(store, thread_id)
-    steering = session.joining
-    order = (*steering, *(i for i in session.waiting if i not in steering))
-    known = [(i, session.inputs[i]) for i in order if session.inputs[i].messages and not resets(session.inputs[i])]
-    listed = [Waiting(i, "steer" if state.joins else "queue", state.messages, state.by) for i, state in known]
-    left = [post for post in await store.inbox(thread_id) if post.kind == "input" and post.id not in session.inputs]
-    return (*listed, *(waiting for post in left if (waiting := _left(post)) is not None))
-
-
 def refused(receipt: Receipt) -> InputRejectedError:
     """The error of what an owner refused."""
     return InputRejectedError(f"input {receipt.input_id} was refused: {receipt.reason}", receipt=receipt)
-
-
-def _left(post: Post) -> Waiting | None:
-    try:
-        messages = messages_of(post)
-    except msgspec.ValidationError:
-        return None
-    return Waiting(post.id, "queue", messages, post.by) if messages else None
 
 
 class Follower:

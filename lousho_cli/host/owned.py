@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from lousho_cli.core.heads import head_of
 from lousho_cli.domain import records as r
 from lousho_cli.domain.events import RunDone
+from lousho_cli.domain.heads import Head
 from lousho_cli.domain.session import Session
 from lousho_cli.errors import OwnershipLostError, PropagatingToolError, SDKError, StorageError
 from lousho_cli.executor.abort import AbortController
@@ -59,6 +61,10 @@ class Owned:
     def _has_ended(self) -> bool:
         session = self.log.session
         return not stands_open(session) and session.run.number != self._before
+
+    def overtaken(self, head: Head | None, wanted: Callable[[Head | None], bool]) -> bool:
+        """Whether somebody else had the log between the look that found it ``wanted`` and this claim, and left nothing to do."""
+        return head is not None and self.log.seq != head.seq and not wanted(head_of(self.log.session))
 
     def abort(self) -> None:
         """Stops the turn that runs, for good."""

@@ -16,12 +16,13 @@ from lousho_cli.errors import AbortedError, ConfigurationError
 from lousho_cli.executor.log_events import read_events
 from lousho_cli.host.background import StartsAgents
 from lousho_cli.host.executing import Executes
-from lousho_cli.host.following import command_ended, settlement_of, waiting_inputs
+from lousho_cli.host.following import command_ended, settlement_of
 from lousho_cli.host.forking import ForksThreads
 from lousho_cli.host.intake import NOTHING, Handed
 from lousho_cli.host.posting import append_post, command_post, input_post, overrides_from, reset_post, said_in, setting_post, wake_post
 from lousho_cli.host.receipts import Receipt, Settlement, Waiting
 from lousho_cli.host.thread import Terms, Thread
+from lousho_cli.host.waiting import waiting_inputs
 from lousho_cli.host.waits import Deciding
 from lousho_cli.ports.sessions import read_session
 

@@ -225,7 +225,9 @@ class Thread:
             head = known or await self._terms.store.head(self.id)
             if head is not None and head.wake is not None:
                 self.alarm.set(head.wake)
-            return (known is not None or wanted(head) or bool(await self._terms.store.inbox(self.id))) and await self._take()
+            if (known is None and not (wanted(head) or await self._terms.store.inbox(self.id))) or not await self._take():
+                return False
+            return self._owned is None or not self._owned.overtaken(head, wanted) or bool(await self._terms.store.inbox(self.id))
 
     def wakes_later(self, head: Head) -> None:
         """Takes the thread up when the time comes that its head says; one that has come is left to who takes it up anyway."""
@@ -394,6 +396,5 @@ class Thread:
             log_to.warning("%s: it was given back, and what was written last may be lost: %s", self.id, error)
         finally:
             self._owned = None
-        wake = owned.log.session.wake
-        if wake is not None and not lost and not self._closing:
+        if (wake := owned.log.session.wake) is not None and not lost and not self._closing:
             self.alarm.set(wake.at)

@@ -13,7 +13,7 @@ def test_reading_without_a_store_is_empty_and_creates_none(lousho: Any, folder: 
     assert lousho("list", "--json").data == []
     assert lousho("history", "nope", "--json").data == []
     assert lousho("fsck", "--json").data == []
-    assert lousho("list").out == ""
+    assert (lousho("list").out, lousho("list").err) == ("", "0 of 0 sessions\nbegin with: lousho run\n")
     assert list(folder.iterdir()) == []
 
 

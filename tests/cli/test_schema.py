@@ -83,4 +83,5 @@ def test_an_unknown_name_lists_those_there_are(lousho: Any) -> None:
     ran = lousho("schema", "lst")
     assert ran.code == 3
     assert "Did you mean list?" in ran.err
+    assert "Did you mean" not in lousho("schema", "nope").err, "as little is near to it as for a command"
     assert lousho("schema").out.split() == list(NAMES)

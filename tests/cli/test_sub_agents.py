@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from warm_process import run
 
+from lousho_cli.__main__ import main
+
 LEAD = """
 name: lead
 prompt: You lead.
@@ -48,6 +50,19 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "lead.yaml").write_text(LEAD)
     (tmp_path / "scout.yaml").write_text(SCOUT)
     return tmp_path
+
+
+def test_what_waits_has_one_name_wherever_it_is_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    assert main(["run", "lead.yaml", "go"]) == 4
+    for line in (["pending"], ["list"], ["show", "lead"]):
+        capsys.readouterr()
+        assert main(line) == 0
+        assert "scout/peek" in capsys.readouterr().out
+    assert main(["approve", "nope"]) == 3
+    assert "(scout/peek in lead)" in capsys.readouterr().err
 
 
 def pending(folder: Path, *store: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import pytest
 from lousho_cli.cli.output import Output
 from lousho_cli.cli.render.times import expiry
 from lousho_cli.cli.table import cell, fitted, width_of
+from lousho_cli.domain import records as r
 
 Terminal = Callable[..., str]
 WAITS = "7f3a9c1e2b4d"
@@ -77,6 +78,18 @@ def test_a_pipe_has_whole_times_and_says_what_has_expired(lousho: Any, store: An
     store("booking", waiting(), at="2026-01-02T03:04:05.000Z")
     assert "2026-01-02T03:04:05.000Z" in lousho("list").out
     assert f"{WAITS} (book_table)" in lousho("list").out
+
+
+def test_a_pipe_has_why_a_session_failed_whole_and_where_it_pushes_nothing_apart(lousho: Any, store: Any, trip: Any) -> None:
+    why = "the server said no, " * 9 + "and that was all"
+    store("trip", trip())
+    store("booking", [*trip()[:-1], [r.InputSettled("in-1", "failed", error=why)]])
+    names, *rows = lousho("list").out.splitlines()
+    assert names.endswith("  UPDATED                   ERROR")
+    assert max(len(row) for row in rows if row.startswith("trip")) < 120
+    [row] = [row for row in rows if row.startswith("booking")]
+    assert row.endswith(f"Z  {why}")
+    assert " failed  " in row
 
 
 @pytest.mark.parametrize("command", ["list", "pending"])

@@ -46,6 +46,13 @@ def test_a_trim_keeps_the_session_and_its_checkpoints(lousho: Any, store: Any, t
     assert lousho("list", "--json").data[0]["messages"] == 4
 
 
+def test_a_short_log_is_trimmed_though_it_gets_longer_and_that_is_said(lousho: Any, store: Any, trip: Any, folder: Path) -> None:
+    store("trip", trip())
+    ran = lousho("trim", "trip", "--yes")
+    assert (ran.code, len(_log(folder))) == (0, 1)
+    assert "its log is short: what it adds up to is longer" in ran.err
+
+
 def test_a_trimmed_session_goes_on(lousho: Any, folder: Path) -> None:
     lousho("run", "booking", "-s", "book")
     approval = lousho("pending", "--json").data[0]["id"]

@@ -328,7 +328,7 @@ def test_ds_158_two_workers_share_nothing(project: Any, begun: Any, spawn: Any) 
     outs = [one.communicate(timeout=60)[0] for one in workers]
     taken = [{session for session, kind in told(out) if kind == "taken"} for out in outs]
     assert taken[0] | taken[1] == set(names)
-    assert not taken[0] & taken[1]
+    assert not taken[0] & taken[1], outs
     assert {one["attempts"] for one in project.lousho("list", "--json").data} == {2}
 
 

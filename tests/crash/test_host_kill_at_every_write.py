@@ -167,7 +167,8 @@ def sweep(request: pytest.FixtureRequest, hosts: Hosts) -> Sweep:
 
 
 def test_ds_143_a_host_killed_at_a_write_of_a_turn_and_another_finishes_it(sweep: Sweep) -> None:
-    sampled = range(1, sweep.writes + 1, max(sweep.writes // SAMPLED, 1))
+    # None close to the end: a run may take a write less than the one they were counted in.
+    sampled = range(1, sweep.writes + 1, max(sweep.writes // SAMPLED, 1))[:SAMPLED]
     assert all(sweep.point(number, torn=sweep.kind == "file" and number % 2 == 0) for number in sampled)
 
 

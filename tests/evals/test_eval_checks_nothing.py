@@ -171,6 +171,21 @@ def test_a_result_that_is_an_error_reaches_the_model_as_one(evals: Any) -> None:
     assert [one["entries"][1]["request"]["messages"][-1].get("isError", False) for one in recorded] == [True, False]
 
 
+def test_a_case_whose_results_do_not_fit_the_call_does_not_pass(evals: Any) -> None:
+    """What it is about did not happen: the call was refused, and the model made something of that."""
+    evals.agent()
+    evals.write("tools.py", "def weather(city: str = '') -> dict:\n    open('ran', 'w')\n    return {}\n")
+    evals.eval({"tool_results": [{"name": "weather", "args": {"city": "Porto"}, "result": 1}], "expect": {"called_tool": "weather"}})
+    miss = 'tool_results weather: called with {"city": "Lisbon"}; results are for {"city": "Porto"}'
+    for flags in (("--record",), ("--replay",), ("--drift", "--strict")):
+        ran = evals.lousho("eval", *flags)
+        assert ran.code == 10
+        assert miss in ran.out
+    drifted = evals.lousho("eval", "--drift")
+    assert (drifted.code, miss in drifted.out) == (0, True)
+    assert not Path("ran").exists()
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from lousho_cli.errors import SDKError
 from lousho_cli.host.harness import define_harness
 from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.tools.define import define_tool
@@ -55,6 +56,19 @@ async def until(condition: Callable[[], Any]) -> None:
             if await held if hasattr(held, "__await__") else held:
                 return
             await asyncio.sleep(0.005)
+
+
+async def at_work(work: Work, *sessions: Any) -> None:
+    """Waits until the tool of one of the sessions has begun. A ``SHORT`` lease may end before on a busy machine; it is taken up again."""
+
+    async def begun() -> bool:
+        if not work.begun.is_set():
+            for session in sessions:
+                with suppress(SDKError):  # its lease is not over yet, or it is taken up this moment
+                    await session.recover_pending_work()
+        return work.begun.is_set()
+
+    await until(begun)
 
 
 async def nobody_owns(store: Any, thread_id: str) -> None:

@@ -20,7 +20,7 @@ from lousho_cli.providers.scripted import ScriptedProvider
 from lousho_cli.stores.file.store import FileStore
 from lousho_cli.stores.postgres.store import PostgresStore
 from lousho_cli.stores.sqlite.store import SqliteStore
-from tests.host.owning import CALLS_WORK, SHORT, Work, closing, nobody_owns, says, stop_renewing, until
+from tests.host.owning import CALLS_WORK, SHORT, Work, at_work, closing, nobody_owns, says, stop_renewing, until
 
 
 @pytest.fixture(params=["file", "sqlite", "postgres"])
@@ -99,7 +99,7 @@ async def test_ds_157_a_host_that_lost_a_thread_stops_reads_and_takes_it_back(sh
         one = await first.open(work.harness(CALLS_WORK, "Mine.", "Mine too.", "Back."), "t")
         await one.send("Go", input_id="a")
         await one.send("And", input_id="b")
-        await work.begun.wait()
+        await at_work(work, one)
         with monkeypatch.context() as standing_still:
             stop_renewing(standing_still)
             await nobody_owns(others, "t")
@@ -126,7 +126,7 @@ async def test_ds_219_what_a_host_that_lost_a_thread_stopped_gets_no_settlement_
         one = await first.open(work.harness(), "t")
         await one.send("Go", input_id="a")
         await one.send("And", input_id="b")
-        await work.begun.wait()
+        await at_work(work, one)
         stop_renewing(monkeypatch)
         await nobody_owns(others, "t")
         claim = await others.claim("t", "elsewhere")

@@ -171,12 +171,19 @@ async def test_a_record_that_can_not_be_projected_is_refused(host: HarnessHost, 
 # Events
 
 
+@pytest.fixture
+def by_size_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a tenth of a second passes anywhere, and brings a part of an answer by itself."""
+    monkeypatch.setattr("lousho_cli.executor.partials.EVERY_S", 600.0)
+
+
 async def looked_on(session: Any, store: Any) -> None:
     """Somebody looks on at the thread, which there is by then."""
     await session.set_setting("looked_on", True)
     await store.follow("t")
 
 
+@pytest.mark.usefixtures("by_size_alone")
 async def test_ds_029_pieces_of_one_answer_are_joined_and_those_of_another_are_their_own(host: HarnessHost, store: Any) -> None:
     small, rest = "x" * 64, ["y"] * 3
     session = await host.open(define_harness("acme/assistant", Talker([small] * (AT_LEAST // 32), rest)), "t")
@@ -188,6 +195,7 @@ async def test_ds_029_pieces_of_one_answer_are_joined_and_those_of_another_are_t
     assert parts == [small * (AT_LEAST // 64)] * 2  # and the second answer is too short for one
 
 
+@pytest.mark.usefixtures("by_size_alone")
 async def test_ds_030_the_end_of_an_answer_brings_at_once_what_waited(host: HarnessHost, store: Any) -> None:
     session = await host.open(define_harness("acme/assistant", Talker(["Hel", "lo."])), "t")
     await session.send("1", input_id="a")
@@ -201,6 +209,7 @@ async def test_ds_030_the_end_of_an_answer_brings_at_once_what_waited(host: Harn
     assert not [record for record in await records(store) if isinstance(record, r.Partial)]
 
 
+@pytest.mark.usefixtures("by_size_alone")
 async def test_ds_031_a_record_in_the_middle_of_an_answer_takes_nothing_from_it(host: HarnessHost, store: Any) -> None:
     """What of an answer waits to be told is no record: it comes with the next part or the turn, so none is lost or told twice."""
     session: Any = None

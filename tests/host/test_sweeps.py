@@ -18,7 +18,7 @@ from lousho_cli.executor.clock import SYSTEM_CLOCK, SystemClock
 from lousho_cli.host.harness import define_harness
 from lousho_cli.host.host import create_harness_host
 from lousho_cli.providers.scripted import ScriptedProvider
-from tests.host.owning import SHORT, Work, closing, nobody_owns, says, stop_renewing, until
+from tests.host.owning import SHORT, Work, at_work, closing, nobody_owns, says, stop_renewing, until
 
 THEN = "2026-01-01T00:00:00.000Z"
 SOON = timedelta(milliseconds=80)
@@ -62,7 +62,7 @@ async def test_ds_017_a_thread_whose_owner_expired_is_found(lasting: Any, monkey
     async with closing(first, second):
         session = await first.open(work.harness(), "t")
         await session.send("Go", input_id="a")
-        await work.begun.wait()
+        await at_work(work, session)
         stop_renewing(monkeypatch)
         took, taken = Work(), []
         took.go.set()
@@ -72,6 +72,30 @@ async def test_ds_017_a_thread_whose_owner_expired_is_found(lasting: Any, monkey
                 taken = [one.thread_id for one in await second.resume_pending([took.harness()])]
         assert taken == ["t"]
         assert (await session.settled("a")).text == "Done."
+
+
+async def test_a_thread_that_another_worked_off_between_the_look_and_the_claim_is_not_taken(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a whole turn may happen there."""
+    await left(store, "t")
+    slow, quick = create_harness_host({"log": store}), create_harness_host({"log": store})
+    claim, took = store.claim, []
+
+    async def overtaken(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(store, "claim", claim)
+        took.append(await quick.resume_pending([says("Late.")]))
+        await quick.idle("t")
+        await nobody_owns(store, "t")
+        return await claim(*args, **options)
+
+    async with closing(slow, quick):
+        monkeypatch.setattr(store, "claim", overtaken)
+        assert await slow.resume_pending([says("Never.")]) == []
+        assert [one.thread_id for one in took[0]] == ["t"]
+        await slow.idle("t")
+        await nobody_owns(store, "t")
+    assert [turn.message.text for turn in await recorded(store, "t", r.Turn)] == ["Late."]
 
 
 async def test_ds_018_a_thread_with_an_input_that_waits_is_found(store: Any) -> None:

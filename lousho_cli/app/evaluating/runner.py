@@ -87,6 +87,7 @@ class _Running:
         self._more: dict[str, Any] = {}
         self._context: EvalContext | None = None
         self._unanswered: CassetteMismatchError | None = None
+        self._refused: tuple[tuple[str, str], ...] = ()
 
     async def run(self) -> CaseResult:
         began = time.perf_counter()
@@ -187,11 +188,11 @@ class _Running:
                 raise ConfigurationError("its function has a yield, so that it does nothing", field="case", hint="Take the yield out.")
             self._context.end()
         finally:
-            self._unanswered = talk.unanswered
+            self._unanswered, self._refused = talk.unanswered, talk.results.refused
 
     def _result(self, duration_s: float, added: list[Assertion], fault: dict[str, Any]) -> CaseResult:
         planned, context = self._planned, self._context
-        assertions = (*(context.assertions if context else ()), *added)
+        assertions = (*(context.assertions if context else ()), *self._without_results, *added)
         missed = any(not one.passed and not one.skipped and (not one.soft or self._options.strict) for one in assertions)
         return CaseResult(
             eval=planned.eval.name,
@@ -208,6 +209,12 @@ class _Running:
             **fault,
             **self._more,
         )
+
+    @property
+    def _without_results(self) -> tuple[Assertion, ...]:
+        """Calls that no result in the case is for: a gate, as what the case is about did not happen; drift alone fails nothing."""
+        soft = self._options.mode == "drift" and not self._options.strict
+        return tuple(Assertion(name=f"tool_results {tool}", passed=False, score=0, soft=soft, detail=why) for tool, why in self._refused)
 
     @property
     def _record_hint(self) -> str:

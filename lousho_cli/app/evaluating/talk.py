@@ -40,7 +40,7 @@ class AgentTalk:
         store = open_store("memory:", create=True)
         assert store is not None, "a store in memory is always there"
         self._store = store
-        self._results = GivenResults(planned.case.tool_results)
+        self.results = GivenResults(planned.case.tool_results)
         self._steps = 0
         self.unanswered: CassetteMismatchError | None = None
         """Why a cassette did not answer, whatever the case made of that."""
@@ -92,7 +92,7 @@ class AgentTalk:
         """Those of the agent, and what the case says besides."""
         case, settings = self._planned.case, self._prepared.settings
         if case.tool_results:
-            settings = {**settings, "hooks": [self._results]}
+            settings = {**settings, "hooks": [self.results]}
         if case.stop_after is not None:
             if case.stop_after <= self._steps:
                 detail = f"the case stops after step {case.stop_after}, and an input stands behind that"

@@ -91,7 +91,7 @@ def _answer(face: Face, wait: Any, value: str | None, *, no_input: bool) -> str 
         hint = f"… | lousho answer {wait.id} -" if secret else f'lousho answer {wait.id} "…"'
         raise ConfigurationError("there is no terminal to ask on, and no answer was given", code="LOUSHO_USAGE", hint=f"Use: {hint}")
     while True:
-        said = face.ask(wait.question or wait.tool, options=wait.options, hidden=secret)
+        said = face.ask(wait.question or wait.named_tool, options=wait.options, hidden=secret)
         if wait.allow_free_text or not wait.options or said in wait.options:
             return said
         face.err.warning(f"{said!r} is not one of the answers")

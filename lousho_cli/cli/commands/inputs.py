@@ -22,16 +22,18 @@ def run(
     drop: Annotated[str | None, typer.Option("--drop", metavar="ID", help="Take this one back.")] = None,
 ) -> int:
     """List the inputs of a session that wait for their turn, or take one back. One that has begun is stopped with abort."""
-    import asyncio
-
     from lousho_cli.app.inputs import drop as take_back
     from lousho_cli.app.inputs import inputs
+    from lousho_cli.app.sync import run_now
 
     face = face_of(ctx)
-    found = asyncio.run(inputs(face.store, session) if drop is None else take_back(face.store, session, drop))
     if drop is not None:
+        import asyncio
+
+        found = asyncio.run(take_back(face.store, session, drop))
         face.answer(found, text=lambda: face.out.line(f"input {drop} of {found.session} was taken back"), quiet=drop)
         return Exit.DONE
+    found = run_now(lambda: inputs(face.store, session))
     rows = [(one.id, one.delivery, one.by or "-", one.text) for one in found.waiting]
     columns = ("ID", "DELIVERY", "BY", "INPUT")
     face.answer(found, text=lambda: face.out.table(columns, rows, {"INPUT": 20}) if rows else None, quiet=[row[0] for row in rows])

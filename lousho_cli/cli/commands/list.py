@@ -57,3 +57,5 @@ def run(
     face.err.note(f"{len(listing.sessions)} of {listing.total} sessions")
     if listing.cleared:
         face.err.note(f"{listing.cleared} more with only a history left; --all lists them too")
+    elif not listing.total and not listing.damaged and not face.json:
+        face.err.note(face.named("begin with: lousho run"))

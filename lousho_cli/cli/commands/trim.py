@@ -20,11 +20,17 @@ EXAMPLES = (
 def run(ctx: typer.Context, session: Session, dry_run: DryRun = False, yes: Yes = False, force: Force = False) -> int:
     """Replace the log of a session by its state. The transcript and every checkpoint stay, and it can go on.
 
-    Points by SESSION#SEQ before its end are gone. One that waits for a person is refused unless --force is given.
+    Points by SESSION#SEQ before its end are gone, and a short log may get longer. One that waits for a person is refused
+    unless --force is given.
     """
+    face = face_of(ctx)
+    if dry_run:
+        from lousho_cli.app.sync import run_now
+
+        return run_now(lambda: _trim(face, session, dry_run=True, yes=yes, force=force))
     import asyncio
 
-    return asyncio.run(_trim(face_of(ctx), session, dry_run=dry_run, yes=yes, force=force))
+    return asyncio.run(_trim(face, session, dry_run=False, yes=yes, force=force))
 
 
 async def _trim(face: Face, name: str, *, dry_run: bool, yes: bool, force: bool) -> int:

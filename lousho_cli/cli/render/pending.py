@@ -23,7 +23,6 @@ def pending_table(out: Output, items: Sequence[Any]) -> None:
 def _row(out: Output, item: Any, now: datetime) -> tuple[str, ...]:
     from lousho_cli.app.moments import age
 
-    tool = "/".join((*item.path, item.tool))
     said = item.question if item.question is not None else json_line(item.args)
     options = f" [{', '.join(item.options)}]" if item.options else ""
-    return (item.id, item.session, tool, said + options, item.digest, age(item.created_at, now), expiry(out, item.expires_at))
+    return (item.id, item.session, item.named_tool, said + options, item.digest, age(item.created_at, now), expiry(out, item.expires_at))

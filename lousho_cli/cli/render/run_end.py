@@ -74,14 +74,13 @@ def waits_for(face: Face, session: str, waits: Any) -> None:
     if waits is None:
         face.err.note(face.named(f"session {session} waits for a person; see: lousho pending"))
         return
-    tool = "/".join((*waits.path, waits.tool))
     if waits.question is not None:
         options = f" [{', '.join(waits.options)}]" if waits.options else ""
         what = "you to sign in" if waits.kind == "sign-in" else "an answer"
         face.err.note(f"session {session} waits for {what}: {one_line(waits.question)}{options}")
     else:
         why = f", because {one_line(waits.reason)}" if waits.reason else ""
-        face.err.note(f"session {session} waits for a person: {tool} {json_line(waits.args)}{why}")
+        face.err.note(f"session {session} waits for a person: {waits.named_tool} {json_line(waits.args)}{why}")
     face.err.note(f"  id {waits.id}, digest {waits.digest}{f', expires {waits.expires_at}' if waits.expires_at else ''}")
 
 

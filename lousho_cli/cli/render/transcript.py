@@ -54,7 +54,7 @@ def _head(out: Output, shown: Any) -> None:
     if shown.parent:
         rows.append(("parent", shown.parent if shown.parent_step is None else f"{shown.parent}, step {shown.parent_step}"))
     if shown.waits_for:
-        rows.append(("waits for", f"{shown.waits_for.tool} ({shown.waits_for.id})"))
+        rows.append(("waits for", f"{shown.waits_for.named_tool} ({shown.waits_for.id})"))
     if shown.pending_calls:
         rows.append(("unanswered", ", ".join(shown.pending_calls)))
     for name, value in rows:

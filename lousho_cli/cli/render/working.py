@@ -112,7 +112,7 @@ def _said(face: Face, what: Any) -> str:
         case "failed":
             return f"{name}failed: {_error(what.error)}"
         case "waits":
-            asks = one_line(what.waits.question or what.waits.tool)
+            asks = one_line(what.waits.question or what.waits.named_tool)
             decides = face.named(f"lousho {'approve' if what.waits.kind == 'tool' else 'answer'} {what.waits.id}")
             return f"{name}waits for a person: {asks}; {decides}"
         case "left":

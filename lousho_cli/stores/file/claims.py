@@ -48,7 +48,8 @@ def take(layout: Layout, log_id: str, host: str, ttl_ms: int, log_epoch: int) ->
         except (FileNotFoundError, BlockingIOError):
             continue  # the folder was deleted under us, or another claimer just tried whether our file aside is in use
         except OSError as error:
-            raise storage_error(error.filename or folder, error) from error
+            named = error.filename or folder
+            raise storage_error(folder if _ASIDE.fullmatch(os.path.basename(named)) else named, error) from error
         if claim is not None:
             return claim
     raise SessionBusyError(log_id, "one of several owners that all try to take it")

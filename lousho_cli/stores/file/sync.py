@@ -140,6 +140,7 @@ class Syncs:
                 except IndexError:
                     break  # another thread took the last one
                 sync.carry_out()
+                del sync  # its error knows who waits, and this thread may wait for the next one for long
                 if self._watched:
                     with self._ended:
                         self._ended.notify_all()

@@ -54,7 +54,7 @@ class WaitingRoom(Screen[str | None]):
 
     def _show(self, item: PendingItem | None) -> None:
         pane = self.query_one("#wait")
-        pane.border_title = content(line(item.tool)) if item is not None else None
+        pane.border_title = content(line(item.named_tool)) if item is not None else None
         self.query_one("#wait-facts", Static).update(self._whole(item) if item is not None else "")
         pane.scroll_home(animate=False)
 

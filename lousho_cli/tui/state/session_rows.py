@@ -176,7 +176,7 @@ _TOLD: tuple[tuple[Mood, str], ...] = (("waits", "waiting"), ("runs", "running")
 
 def asked(item: PendingItem) -> str:
     """What is wanted of the person, in a few words."""
-    return item.question or (f"approve {item.tool}" if item.kind == "tool" else f"{item.kind}: {item.tool}")
+    return item.question or (f"approve {item.named_tool}" if item.kind == "tool" else f"{item.kind}: {item.named_tool}")
 
 
 def lines_of(sessions: Sessions, view: View) -> tuple[Line, ...]:

@@ -132,7 +132,6 @@ class Calibration:
             claim=claim,
             step=step,
             rest=drives[0] - step * _STEPS[0] - claim,
-            inbox=self._each(2000, lambda hand: posts.waiting(hand, "s0")),
             posted=self._each(2000, posts.posted),
             post=post,
             told=(self._told(channel) - post) / _LISTENERS,

@@ -44,7 +44,6 @@ _STEPS, _STEP_S, _BUSY = 5, 0.4, 0.5
 _WARM_S, _SECONDS = 5.0, 10.0
 _TTL_MS = 3_000
 _LEASES_MS, _KILLS, _WORLDS = (2_000,), 10, 200
-_INBOX_A_DRIVE = 5  # looks that driving a session takes anyway
 _TURNS = f"{{ tool_calls: [{{ name: t, args: {{}} }}], delay: {_STEP_S} }}, " * _STEPS
 _AGENT = f"""name: bench
 prompt: You do things.
@@ -56,7 +55,6 @@ _KINDS = {
     "INSERT INTO {s}.owners": "leases",
     "SELECT id FROM {s}.logs WHERE no IN": "posted",
 }
-_FUNCTIONS = {"take_free": "claims", "inbox_of": "inbox"}
 
 
 def check() -> list[dict[str, Any]]:
@@ -78,7 +76,6 @@ def _at_size(hosts: int, agents: str) -> dict[str, Any]:
     predicted = {
         "renewals_s": figures.renewals_s,
         "asks_s": figures.asks_s,
-        "inbox_s": figures.inbox_s,
         "posted_s": figures.posted_s,
         "processors": round(figures.processors, 4),
         "found_ms": figures.found_ms[0],
@@ -131,21 +128,17 @@ def _noting(store: PostgresStore, found: dict[str, float], took: list[float]) ->
 def _counted() -> Iterator[Counter[str]]:
     """Counts what is asked of the server, by kind."""
     counts: Counter[str] = Counter()
-    executed, called = Hand._execute, Hand.call
+    executed = Hand._execute
 
     def execute(hand: Hand, statement: str, arguments: Any) -> Any:
         counts.update(kind for begin, kind in _KINDS.items() if statement.startswith(begin))
         return executed(hand, statement, arguments)
 
-    def call(hand: Hand, function: str, *values: Any) -> Any:
-        counts.update([_FUNCTIONS.get(function, function)])
-        return called(hand, function, *values)
-
-    Hand._execute, Hand.call = execute, call  # type: ignore[method-assign]
+    Hand._execute = execute  # type: ignore[method-assign]
     try:
         yield counts
     finally:
-        Hand._execute, Hand.call = executed, called  # type: ignore[method-assign]
+        Hand._execute = executed  # type: ignore[method-assign]
 
 
 async def _measured(hosts: int, agents: str, inputs_s: float) -> dict[str, float]:
@@ -182,7 +175,6 @@ async def _measured(hosts: int, agents: str, inputs_s: float) -> dict[str, float
         "answer_s": statistics.fmean(answers),
         "renewals_s": counts["leases"] / seconds,
         "asks_s": len(answers) / seconds,
-        "inbox_s": (counts["inbox"] - _INBOX_A_DRIVE * counts["claims"]) / seconds,
         "posted_s": counts["posted"] / seconds,
         "processors": round(used / 1e6 / seconds, 4),
         "found_ms": round(statistics.median(found[name] - at for name, at in sent.items() if name in found) * 1000, 1),

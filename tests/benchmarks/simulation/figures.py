@@ -22,7 +22,7 @@ class Figures(msgspec.Struct, frozen=True):
     """Of the steady time, unless a line says else; shares are of 1.
 
     inputs_s, renewals_s, asks_s: a second. asks_empty: the share of the questions for work that found none; locked_s: rows a second that
-    others had locked. inbox_s, posted_s: looks a second for posts of one session, and of all. told_s: listeners told, a second.
+    others had locked. posted_s: looks a second for what was left for any session. told_s: listeners told, a second.
     used: processors of the server, by what for. wait_p99_ms: for one of them. found_ms: from an input's commit until a host has it,
     half of them and nearly all. unfound: sessions that wait for a host at its end. driven: at once. lost: sessions that the dead hosts
     drove; lost_s: from then until the last of them is driven again, None where that takes longer than was simulated. queue: the
@@ -38,7 +38,6 @@ class Figures(msgspec.Struct, frozen=True):
     asks_s: float
     asks_empty: float
     locked_s: float
-    inbox_s: float
     posted_s: float
     told_s: float
     used: dict[str, float]
@@ -77,7 +76,6 @@ def simulate(knobs: Knobs) -> Figures:
         "asks_s": round(asks / seconds, 1),
         "asks_empty": round(counts["empty"] / max(asks, 1), 3),
         "locked_s": round(counts["locked"] / seconds, 1),
-        "inbox_s": round(server.asked["inbox"] / seconds, 2),
         "posted_s": round(server.asked["posted"] / seconds, 2),
         "told_s": round(counts["told"] / seconds, 1),
         "used": used,

@@ -6,7 +6,6 @@ import msgspec
 
 from lousho_cli.app import asking
 from lousho_cli.app.worked import CONCURRENCY
-from lousho_cli.executor.inbox import LOOK_ANYWAY_MS
 from lousho_cli.host.options import Ownership
 from lousho_cli.stores.postgres import pending
 from lousho_cli.stores.postgres.address import DEFAULT_CONNECTIONS
@@ -56,7 +55,6 @@ class Knobs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tidying: int = pending.TIDYING
     drawn: int = pending.DRAWN
     offer_s: float = pending.OFFER_MS / 1000
-    inbox_s: float = LOOK_ANYWAY_MS / 1000
     connections: int = DEFAULT_CONNECTIONS
 
     @property

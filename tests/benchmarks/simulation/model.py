@@ -189,7 +189,6 @@ class World:
         if not host.renews:
             host.renews = True
             self._at(self.now + knobs.renew_s * (self.random.random() if self.now < _SETTLES_S else 1.0), self._renew, host)
-        self._at(self.now + knobs.inbox_s, self._look_into_inbox, host, session)
         self._think(host, session)
 
     def _think(self, host: Host, session: Session) -> None:
@@ -219,13 +218,6 @@ class World:
         host.running -= 1
         if host.full and host.alive:
             self._look_soon(host)
-
-    def _look_into_inbox(self, host: Host, session: Session) -> None:
-        if session.owner is host and host.alive:
-            self._ask("inbox", self.knobs.costs.inbox, self._looked_into_inbox, host, session)
-
-    def _looked_into_inbox(self, host: Host, session: Session) -> None:
-        self._at(self.now + self.knobs.inbox_s, self._look_into_inbox, host, session)
 
     def _look_for_posts(self, host: Host) -> None:
         if host.alive:

@@ -8,6 +8,7 @@ import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,6 +165,24 @@ async def test_a_failed_sync_is_a_failed_append(store: FileStore, batch: MakeBat
     again = await store.claim("trip", "here")
     await store.append(again, [batch(2, 2)])
     assert (await store.read("trip")).head == 2
+
+
+async def test_a_claim_whose_sync_failed_on_a_thread_is_let_go_with_its_owner(
+    store: FileStore, batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(claim: FileClaim) -> None:
+        raise StorageError("the disk failed")
+
+    monkeypatch.setattr(append, "sync_now", fails)
+    monkeypatch.setattr(sync.average, "value", 0.5)
+    claim = await store.claim("trip", "here")
+    with pytest.raises(StorageError):
+        await store.append(claim, [batch(1)])
+    held = weakref.ref(claim)
+    del claim
+    async with asyncio.timeout(30):
+        while gc.collect() >= 0 and held() is not None:
+            await asyncio.sleep(0)
 
 
 async def test_several_sessions_sync_on_the_pool_and_all_land(store: FileStore, batch: MakeBatch) -> None:

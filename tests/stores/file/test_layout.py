@@ -141,6 +141,7 @@ def test_case_194_a_read_only_folder_is_not_busy(locked: str, child_environment:
         assert child.stdout.startswith("StorageError"), child.stdout + child.stderr
         assert "permission denied" in child.stdout
         assert str(place / "store") in child.stdout
+        assert ".claim-" not in child.stdout, "a name of our own that is nowhere to be found"
     finally:
         for path in (place, *place.rglob("*")):
             if path.is_dir():

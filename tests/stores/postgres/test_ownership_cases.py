@@ -125,7 +125,7 @@ async def test_case_196_an_owner_that_can_not_renew_starts_nothing_more(
     model = ScriptedProvider([{"tool_calls": [*CALL["tool_calls"], {"name": "more", "args": {}, "id": "call_more"}]}, "Never asked."])
     tools = [define_tool(name=name, execute=execute) for name, execute in (("work", work), ("more", more))]
     harness = define_harness("h", model, tools=tools, tool_concurrency=1)
-    host = create_harness_host({"log": opened(proxy.url(url))}, ownership={"expires_after_ms": 400, "renew_every_ms": 100})
+    host = create_harness_host({"log": opened(proxy.url(url))}, ownership={"expires_after_ms": 1500, "renew_every_ms": 100})
     session = await host.open(harness, "t")
     receipt = await session.send("Go")
     await begun.wait()
