@@ -24,11 +24,11 @@ _WHOSE = (
 
 _PASSWORDS = r"password|passwd|passphrase|secret|(?:api|private|secret|access|signing|encryption|subscription|ssh|master)[_-]?key"
 
-_NUMBERS = rf"[\w.-]{{0,40}}?(?:{_PASSWORDS})s?|(?:[\w.-]{{0,40}}[_.-])?(?:pwd|pass)"
-"""What a key is named under which a number may be a secret, too."""
+_NUMBERS = rf"[\w.-]{{0,40}}?(?:{_PASSWORDS})s?|(?:[\w.-]{{0,40}}[_.-])?pwd"
+"""What a key is named under which a number may be a secret, too. Under ``pass`` it says how many passed."""
 
 _NAMES = (
-    _NUMBERS,
+    rf"{_NUMBERS}|(?:[\w.-]{{0,40}}[_.-])?pass",
     r"[\w.-]{0,40}?credentials?",
     r"(?:proxy[_-]?)?authorization|(?:set[_-]?)?cookie|jwt|bearer",
     rf"(?:[\w.-]{{0,40}}[_.-])?(?:{_WHOSE})[_-]?token|[\w.-]{{0,40}}?(?:access|refresh|auth|bearer)[_-]?token|(?:x[_-])?token",

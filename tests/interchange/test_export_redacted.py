@@ -54,9 +54,10 @@ def test_what_stands_under_a_key_that_names_a_secret_is_out_of_every_form() -> N
     batches = eventful(json.dumps({"password": "hunter2", "max_tokens": 7}))
     assert all("hunter2" in text for text in all_forms(batches).values())
     assert [form for form, text in all_forms(redacted(batches)).items() if "hunter2" in text or "7" not in text] == []
-    state = {"login": {"password": "hunter2", "Ward": "B", "beds": 7, "pass": 471100}}
+    state = {"login": {"password": "hunter2", "Ward": "B", "beds": 7, "pwd": 471100, "pass": 1200}}
     (clean,) = redacted_batches(at([[r.BusinessState(state)]]), taking_out((), ("ward",)))
-    assert clean.records == (r.BusinessState({"login": {"password": "[REDACTED]", "Ward": "[REDACTED]", "beds": 7, "pass": "[REDACTED]"}}),)
+    login = {"password": "[REDACTED]", "Ward": "[REDACTED]", "beds": 7, "pwd": "[REDACTED]", "pass": 1200}
+    assert clean.records == (r.BusinessState({"login": login}),)
 
 
 def test_the_persons_own_patterns_go_and_what_holds_the_session_together_stays() -> None:
