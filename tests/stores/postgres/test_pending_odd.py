@@ -141,6 +141,21 @@ async def test_an_agent_that_ended_is_told_of_by_who_drove_it_or_else_makes_its_
     assert sql(DUE) == [("lead",)]
 
 
+async def test_an_agent_that_ended_while_its_lead_was_just_taken_is_told_of_by_the_next_who_takes_it(store: PostgresStore) -> None:
+    await left(store, "agent", lead="lead", **WAITS)
+    await left(store, "lead", agents={"x": "agent"}, **ENDED)
+    assert await ids(store) == []
+    held = await store.claim("lead", "there")
+    claim = await store.claim("agent", "here")
+    await store.append(claim, [r.Batch(3, claim.epoch, NOW, (r.InputSettled("i", "completed"),))])
+    ended = msgspec.structs.replace(await store.head("agent"), waits_for=None, lead="lead", seq=3, updated_at="2026-01-01T00:00:00Z", **ENDED)
+    await store.save_head(claim, ended)
+    await store.release(claim)
+    assert await ids(store) == []
+    await store.release(held)  # it was killed before it wrote anything
+    assert await ids(store) == ["lead"]
+
+
 async def test_a_lead_whose_agent_never_began_is_looked_at_again(store: PostgresStore, sql: Any) -> None:
     held = await store.claim("agent", "there")
     await left(store, "lead", agents={"x": "agent"}, **ENDED)
