@@ -156,6 +156,14 @@ async def test_an_agent_that_ended_while_its_lead_was_just_taken_is_told_of_by_t
     assert await ids(store) == ["lead"]
 
 
+async def test_a_lead_that_is_to_wake_later_is_due_now_for_its_agent(store: PostgresStore, sql: Any) -> None:
+    await left(store, "agent", lead="lead", **WAITS)
+    await left(store, "lead", agents={"x": "agent"}, wake="2037-01-01T00:00:00.000Z", **ENDED)
+    assert await ids(store) == []
+    await store.post("agent", Post("p", "answer", NOW, body={}))
+    assert await ids(store) == ["lead"]
+
+
 async def test_a_lead_whose_agent_never_began_is_looked_at_again(store: PostgresStore, sql: Any) -> None:
     held = await store.claim("agent", "there")
     await left(store, "lead", agents={"x": "agent"}, **ENDED)
