@@ -208,18 +208,14 @@ class Database:
             return self._pool
 
     def _connect(self) -> Connection:
+        if self._first_tried is None:
+            self._first_tried = time.monotonic()
         try:
             return Connection.connect(self.address.url, **self.settings)
         except Error as error:
-            if not_yet(error) or (nobody_there(error) and self._tried_briefly()):
+            if not_yet(error) or (nobody_there(error) and time.monotonic() - self._first_tried < BRIEFLY_S):
                 raise  # a moment more, and it is there
             raise storage_error(self.address, error) from None
-
-    def _tried_briefly(self) -> bool:
-        now = time.monotonic()
-        if self._first_tried is None:
-            self._first_tried = now
-        return now - self._first_tried < BRIEFLY_S
 
     def _reason(self, error: Error) -> Error:
         """Why the pool gave no connection: it does not say."""

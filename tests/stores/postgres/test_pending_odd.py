@@ -148,8 +148,8 @@ async def test_an_agent_that_ended_while_its_lead_was_just_taken_is_told_of_by_t
     held = await store.claim("lead", "there")
     claim = await store.claim("agent", "here")
     await store.append(claim, [r.Batch(3, claim.epoch, NOW, (r.InputSettled("i", "completed"),))])
-    ended = msgspec.structs.replace(await store.head("agent"), waits_for=None, lead="lead", seq=3, updated_at="2026-01-01T00:00:00Z", **ENDED)
-    await store.save_head(claim, ended)
+    head, long_ago = await store.head("agent"), "2026-01-01T00:00:00.000Z"
+    await store.save_head(claim, msgspec.structs.replace(head, waits_for=None, lead="lead", seq=3, updated_at=long_ago, **ENDED))
     await store.release(claim)
     assert await ids(store) == []
     await store.release(held)  # it was killed before it wrote anything
