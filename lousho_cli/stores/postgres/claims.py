@@ -59,7 +59,8 @@ class Taking:
         return self._taken(*map(int, taken)) if taken[0] is not None else self._from_owner(hand)
 
     def give_up(self, hand: Hand, channel: str) -> None:
-        """Frees the log if this attempt took it after all."""
+        """Frees the log if this attempt took it after all. Where the server is still at it, as it waits for its standby, it waits too."""
+        self._presence.write(hand)
         for no, epoch in hand.rows(_GRIPPED, (self._id, self._presence.token, self._grip)):
             give_back(hand, Held(no, self._presence.token, epoch), channel, keep_wake=True)
 

@@ -64,13 +64,17 @@ class Database:
 
     async def run(self, operation: Operation[T], *, writes: bool = True) -> T:
         """Carries an operation out, on a thread where there is an event loop to keep free. Raises like ``now``."""
+        return await self.aside(partial(self.now, operation, writes=writes))
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Does what asks the server, on a thread where there is an event loop to keep free. Once begun it is done, whoever is cancelled."""
         import asyncio
 
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return self.now(operation, writes=writes)  # driven without an event loop, there is nobody to hold up
-        return await on_thread(self._executor(), partial(self.now, operation, writes=writes))
+            return work()  # driven without an event loop, there is nobody to hold up
+        return await on_thread(self._executor(), work)
 
     async def read(self, operation: Operation[T], nothing: T) -> T:
         """``run`` for what only reads; ``nothing`` where there are no tables."""
@@ -204,18 +208,14 @@ class Database:
             return self._pool
 
     def _connect(self) -> Connection:
+        if self._first_tried is None:
+            self._first_tried = time.monotonic()
         try:
             return Connection.connect(self.address.url, **self.settings)
         except Error as error:
-            if not_yet(error) or (nobody_there(error) and self._tried_briefly()):
+            if not_yet(error) or (nobody_there(error) and time.monotonic() - self._first_tried < BRIEFLY_S):
                 raise  # a moment more, and it is there
             raise storage_error(self.address, error) from None
-
-    def _tried_briefly(self) -> bool:
-        now = time.monotonic()
-        if self._first_tried is None:
-            self._first_tried = now
-        return now - self._first_tried < BRIEFLY_S
 
     def _reason(self, error: Error) -> Error:
         """Why the pool gave no connection: it does not say."""

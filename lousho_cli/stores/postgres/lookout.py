@@ -68,7 +68,7 @@ class Lookout:
     # Who waits
 
     async def post(self, log_id: str, timeout_ms: int) -> bool:
-        """Waits until something may have been left for a log; False when the time is up."""
+        """Waits until something may have been left for a log; False when the time is up and somebody looked meanwhile."""
         import asyncio
 
         future: Future = asyncio.get_running_loop().create_future()
@@ -80,7 +80,7 @@ class Lookout:
             waiting.append(future)
             self._begin()
         try:
-            return await _within(future, timeout_ms)
+            return await _within(future, timeout_ms) or self._thread is None
         finally:
             with self._changed:
                 waiting.remove(future)

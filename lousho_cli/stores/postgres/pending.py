@@ -53,8 +53,8 @@ _ROUNDS = 50
 _LEAST_LANES, _AMONG_STRANGE = 8, 64
 _LATER = f"UPDATE {{s}}.logs SET offered_ms = {NOW_MS} + %s WHERE id = ANY(%s)"
 _AGAIN = f"UPDATE {{s}}.logs SET offered_ms = 0 WHERE id = ANY(%s) AND owner IS NULL AND offered_ms <= {NOW_MS}"
-# Never as it was, so that who has seen it before does not put it to rest.
-_LEAD_IS_DUE = "UPDATE {s}.logs SET due_ms = coalesce(due_ms + 1, 0), waits = false, offered_ms = 0 WHERE id = %s AND owner IS NULL"
+# At once, whatever it waits for; and never as it was, so that who has seen it before does not put it to rest.
+_LEAD_IS_DUE = "UPDATE {s}.logs SET due_ms = least(coalesce(due_ms, 1) - 1, 0), waits = false, offered_ms = 0 WHERE id = %s"
 _LANES = (
     """UPDATE {s}.logs l SET lane = g.lane FROM unnest(%s::text[], %s::text[]) AS g (id, lane) WHERE l.id = g.id AND l.lane <> g.lane"""
 )

@@ -44,8 +44,12 @@ class Presence:
             LogVersionError: a newer version made the tables into what this one does not know, since they were last looked at.
         """
         self.prepare(hand)
+        self.is_entered(hand, *self.write(hand))
+
+    def write(self, hand: Hand) -> tuple[int, int]:
+        """Writes our row, behind whoever takes a log in our name now; gives what ``VERSION_THERE`` says."""
         ((version, least),) = hand.rows(_ENTER, (self.token, os.getpid(), self.place))
-        self.is_entered(hand, version, least)
+        return version, least
 
     def prepare(self, hand: Hand) -> None:
         """What comes before our row is written: our lock, and the first time those of the dead are removed."""

@@ -229,8 +229,11 @@ class PostgresStore(Viewed, Prunable):
         check_ttl(ttl_ms)
         terms = Terms(check_session_id(log_id), host, ttl_ms, renew_ms, steady())
         taking = claims.Taking(self._parts.presence, log_id, host, ttl_ms)
+        return await self.database.aside(partial(self._taken, taking, terms))
+
+    def _taken(self, taking: claims.Taking, terms: Terms) -> PostgresClaim:
         try:
-            return await self.database.run(partial(self._take, taking, terms))
+            return self.database.now(partial(self._take, taking, terms))
         except StorageError:
             if taking.asked:  # the server may have done it, and nobody heard
                 self._keeper.free_later(partial(taking.give_up, channel=self._parts.channel))
@@ -267,7 +270,7 @@ class PostgresStore(Viewed, Prunable):
         free = partial(give, synced=synced, keep_wake=keep_wake)
         try:
             await self.database.run(free)
-        except StorageError:
+        except BaseException:  # also for who was cancelled: no thread may have come to it
             self._keeper.free_later(free)
             raise
         finally:

@@ -9,6 +9,7 @@ from functools import partial
 
 from lousho_cli.errors import SDKError
 from lousho_cli.stores.lease_keeper import LeaseKeeper
+from lousho_cli.stores.row_claim import Held
 from lousho_cli.stores.sqlite.claims import give_back, is_owner
 from lousho_cli.stores.sqlite.job import Job
 from lousho_cli.stores.sqlite.presence import Presence
@@ -37,7 +38,11 @@ class Keeper(LeaseKeeper[SqliteClaim, sqlite3.Connection]):
         with contextlib.suppress(SDKError, sqlite3.Error):
             if self._writer.try_now(Job(free)):
                 return
-        self.free_later(free)
+        self.free_unless_taken(held, free)
+
+    def free_unless_taken(self, held: Held, free: Callable[[sqlite3.Connection], object]) -> None:
+        """``free_later``, unless somebody took the very same by then: what a transaction that failed gave is given again, by number too."""
+        self.free_later(lambda connection: None if any(claim.held == held for claim in self.held()) else free(connection))
 
     def fail_all(self, error: SDKError) -> None:
         """Tells every claim that what was written in its name may not be on the disk."""

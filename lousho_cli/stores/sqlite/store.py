@@ -244,6 +244,9 @@ class SqliteStore(Viewed, Prunable, Looking):
         self._drop(mine.log_id)
         try:
             await self.writer.run(give_back)
+        except BaseException:  # also for who was interrupted
+            self._keeper.free_unless_taken(mine.held, give_back.carry_out)
+            raise
         finally:
             mine.released = True
 

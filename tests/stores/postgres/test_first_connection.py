@@ -68,14 +68,23 @@ def not_begun(url: str) -> Iterator[CuttingProxy]:
     proxy.close()
 
 
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """What went wrong where nobody was there, each time."""
+    met: list[Exception] = []
+    real = database.nobody_there
+    monkeypatch.setattr(database, "nobody_there", lambda error: not met.append(error) and real(error))
+    return met
+
+
 async def test_a_server_that_comes_in_a_moment_is_waited_for(
-    url: str, not_begun: CuttingProxy, opened: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch
+    url: str, not_begun: CuttingProxy, opened: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch, tried: list[Exception]
 ) -> None:
     monkeypatch.setattr(database, "BRIEFLY_S", 60.0)
     store = opened(not_begun.url(url))
     heads = asyncio.create_task(store.heads())
     async with asyncio.timeout(30):
-        while store.database._first_tried is None:
+        while not tried:
             await asyncio.sleep(0.01)
     not_begun.begin()
     assert (await heads).heads == ()
@@ -91,6 +100,15 @@ async def test_one_that_does_not_is_said_to_be_away(
     with pytest.raises(StorageError, match="failed to resolve") as nowhere:
         await opened("postgresql://u@nowhere.invalid/x").heads()
     assert nowhere.value.retryable, "the network may not be up yet"
+
+
+async def test_one_that_kept_us_waiting_for_long_is_not_tried_again(
+    url: str, not_begun: CuttingProxy, opened: Callable[..., PostgresStore], monkeypatch: pytest.MonkeyPatch, tried: list[Exception]
+) -> None:
+    monkeypatch.setattr(database, "BRIEFLY_S", 1e-9)  # less than the try itself takes, as of a firewall that says nothing
+    with pytest.raises(StorageError, match="Connection refused"):
+        await opened(not_begun.url(url)).heads()
+    assert len(tried) == 1
 
 
 async def test_a_server_that_will_not_have_us_is_not_waited_for(url: str, opened: Callable[..., PostgresStore]) -> None:

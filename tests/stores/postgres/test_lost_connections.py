@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -20,7 +21,9 @@ from lousho_cli.errors import OwnershipLostError, SessionBusyError, StorageError
 from lousho_cli.ports.credentials import Credential
 from lousho_cli.ports.sessions import read_session
 from lousho_cli.stores.postgres import database, driver
+from lousho_cli.stores.postgres.claims import Taking
 from lousho_cli.stores.postgres.deleting import Deleting
+from lousho_cli.stores.postgres.hand import Hand
 from lousho_cli.stores.postgres.store import PostgresStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -311,3 +314,72 @@ class Clock:
 
 def lost(hand: Any) -> None:
     raise psycopg.OperationalError("the connection was lost")
+
+
+async def test_a_claim_that_is_still_under_way_is_given_back_once_it_is_done(url: str, store: PostgresStore) -> None:
+    taking = Taking(store._parts.presence, "trip", "here", 10_000)
+    give_up = partial(taking.give_up, channel=store._parts.channel)
+    place, _, schema = url.partition("?schema=")
+    await store.heads()
+    await store.post("other", Post("p", "abort", AT))  # there are tables
+    with driver.Connection.connect(place, autocommit=True) as connection, psycopg.connect(place, autocommit=True) as looking:
+        connection.execute("BEGIN")
+        taking(Hand(connection, schema))
+        giving = asyncio.create_task(store.database.run(give_up))
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+        async with asyncio.timeout(30):
+            while not giving.done() and looking.execute(waits, (f"%{schema}%",)).fetchall() == [(0,)]:
+                await asyncio.sleep(0.01)
+        connection.execute("COMMIT")
+        await giving
+    assert await store.owner("trip") is None
+
+
+async def test_a_claim_of_which_nobody_heard_any_more_is_given_back(
+    url: str, proxy: CuttingProxy, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(proxy.url(url))
+    await store.release(await store.claim("trip", "here"))
+    place, _, schema = url.partition("?schema=")
+    monkeypatch.setitem(database.Database.now.__kwdefaults__, "patience_s", 0.0)  # it is not begun again
+    proxy.cut_at(".take_free(", done=True)
+    with psycopg.connect(place) as holding, psycopg.connect(place, autocommit=True) as looking:
+        holding.execute(f"SELECT 1 FROM {schema}.logs FOR UPDATE")
+        claiming = asyncio.create_task(store.claim("trip", "here"))
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+        async with asyncio.timeout(30):
+            while looking.execute(waits, (f"%{schema}%take_free%",)).fetchall() == [(0,)]:
+                await asyncio.sleep(0.01)
+        claiming.cancel()
+        await asyncio.wait({claiming})
+        holding.commit()
+        async with asyncio.timeout(30):
+            while looking.execute(f"SELECT epoch FROM {schema}.logs WHERE owner IS NULL").fetchall() != [(2,)]:
+                await asyncio.sleep(0.01)
+    assert proxy.cuts == 1
+
+
+async def test_a_log_is_given_back_by_who_was_cancelled_before_it_began(store: PostgresStore, url: str, opened: Open) -> None:
+    claim, kept = await store.claim("trip", "here"), await store.claim("kept", "here")  # with which the lease is renewed
+    begun, goes_on = threading.Semaphore(0), threading.Event()
+
+    def hold(hand: Hand) -> None:
+        begun.release()
+        goes_on.wait()
+
+    busy = [asyncio.create_task(store.database.run(hold)) for _ in range(store.address.connections - 2)]
+    async with asyncio.timeout(30):
+        for _ in busy:
+            while not begun.acquire(blocking=False):
+                await asyncio.sleep(0.01)
+    releasing = asyncio.create_task(store.release(claim))
+    await asyncio.sleep(0)  # now it waits for a thread
+    releasing.cancel()
+    await asyncio.wait({releasing})
+    goes_on.set()
+    await asyncio.gather(*busy)
+    other = opened(url)
+    async with asyncio.timeout(20):
+        while await other.owner("trip") is not None:
+            await asyncio.sleep(0.01)
+    await store.release(kept)

@@ -141,6 +141,29 @@ async def test_an_agent_that_ended_is_told_of_by_who_drove_it_or_else_makes_its_
     assert sql(DUE) == [("lead",)]
 
 
+async def test_an_agent_that_ended_while_its_lead_was_just_taken_is_told_of_by_the_next_who_takes_it(store: PostgresStore) -> None:
+    await left(store, "agent", lead="lead", **WAITS)
+    await left(store, "lead", agents={"x": "agent"}, **ENDED)
+    assert await ids(store) == []
+    held = await store.claim("lead", "there")
+    claim = await store.claim("agent", "here")
+    await store.append(claim, [r.Batch(3, claim.epoch, NOW, (r.InputSettled("i", "completed"),))])
+    head, long_ago = await store.head("agent"), "2026-01-01T00:00:00.000Z"
+    await store.save_head(claim, msgspec.structs.replace(head, waits_for=None, lead="lead", seq=3, updated_at=long_ago, **ENDED))
+    await store.release(claim)
+    assert await ids(store) == []
+    await store.release(held)  # it was killed before it wrote anything
+    assert await ids(store) == ["lead"]
+
+
+async def test_a_lead_that_is_to_wake_later_is_due_now_for_its_agent(store: PostgresStore, sql: Any) -> None:
+    await left(store, "agent", lead="lead", **WAITS)
+    await left(store, "lead", agents={"x": "agent"}, wake="2037-01-01T00:00:00.000Z", **ENDED)
+    assert await ids(store) == []
+    await store.post("agent", Post("p", "answer", NOW, body={}))
+    assert await ids(store) == ["lead"]
+
+
 async def test_a_lead_whose_agent_never_began_is_looked_at_again(store: PostgresStore, sql: Any) -> None:
     held = await store.claim("agent", "there")
     await left(store, "lead", agents={"x": "agent"}, **ENDED)

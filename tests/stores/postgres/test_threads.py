@@ -32,7 +32,7 @@ async def test_a_claim_is_refused_and_who_has_one_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         await store.append(claim, [batch(1)])
-        assert not await store.wait_for_post("trip", 1)
+        assert await store.wait_for_post("trip", 1), "nobody looks: who waits has to"
         await store.post("trip", Post("p", "abort", AT))
         assert [post.id for post in await store.inbox("trip")] == ["p"]
     await store.append(claim, [batch(2)])

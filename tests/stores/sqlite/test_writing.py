@@ -20,6 +20,7 @@ from lousho_cli.errors import InputRejectedError, OwnershipLostError, StorageErr
 from lousho_cli.ports.log_store import Claim
 from lousho_cli.stores.sqlite import appending, heads, logs, opening, writer
 from lousho_cli.stores.sqlite.job import Job
+from lousho_cli.stores.sqlite.sqlite_claim import SqliteClaim
 from lousho_cli.stores.sqlite.store import SqliteStore
 
 MakeBatch = Callable[..., r.Batch]
@@ -280,6 +281,38 @@ async def test_claims_whose_commit_did_not_tell_are_ours(store: SqliteStore, cou
     for claim in await asyncio.gather(store.claim("trip", "here"), store.claim("tour", "here")):
         await store.append(claim, [batch(1)])
         assert claim.epoch == 1
+
+
+async def test_a_dropped_claim_that_never_counted_does_not_free_who_got_its_number(store: SqliteStore, batch: MakeBatch) -> None:
+    dropped = [await store.claim("trip", "here")]
+    await asyncio.sleep(0)  # nobody else holds it now
+    taken: list[SqliteClaim] = []
+
+    def take(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM logs")  # as if its commit had failed
+        dropped.clear()
+        assert len(store._keeper._to_free) == 1
+        taken.append(store._take(connection, "tour", "here", 30_000, None))
+
+    await store.writer.run(Job(take))
+    assert (taken[0].held.no, taken[0].epoch) == (1, 1)
+    async with asyncio.timeout(30):
+        while store._keeper._to_free:
+            await asyncio.sleep(0.01)
+    await store.append(taken[0], [batch(1)])
+    assert (await store.read("tour")).head == 1
+
+
+async def test_a_log_that_could_not_be_given_back_is_given_back_as_soon_as_that_can_be(store: SqliteStore, counting: Counting) -> None:
+    claim, kept = await store.claim("trip", "here"), await store.claim("kept", "here")  # with which the lease is renewed
+    counting.failing["UPDATE logs SET owner = NULL"] = error_of("SQLITE_FULL")
+    with pytest.raises(StorageError):
+        await store.release(claim)
+    async with asyncio.timeout(20):
+        while await store.owner("trip") is not None:
+            await asyncio.sleep(0.01)
+    assert await store.owner("kept") is not None
+    await store.release(kept)
 
 
 @pytest.mark.parametrize(("word", "batches"), [("COMMIT", 2), ("INSERT INTO batches", 1)])
