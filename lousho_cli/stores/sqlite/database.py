@@ -84,14 +84,22 @@ class Database:
         if self._closed:
             raise StorageError(f"the store {self.path} was closed", hint="Make a new one to go on.")
 
-    def close(self) -> None:
-        """Closes the file. What was written stands in it; who comes last tidies its log away."""
+    def close(self, *, wait: bool = True) -> None:
+        """Closes the file, for whose turn it is to write. What was written stands in it; who comes last tidies its log away.
+
+        Args:
+            wait: for who reads: to close a connection in the middle of another thread's statement ends the process.
+        """
         with self._opening:
             self._closed = True
-            connections, self._reader, self._writer = (self._reader, self._writer), None, None
-        for connection in connections:
-            if connection is not None:
-                connection.close()
+            reader, writer, self._reader, self._writer = self._reader, self._writer, None, None
+        if writer is not None:
+            writer.close()
+        if reader is not None and self._reading.acquire(blocking=wait):
+            try:
+                reader.close()
+            finally:
+                self._reading.release()
 
     def abandon(self) -> tuple[sqlite3.Connection | None, ...]:
         """In a forked child: forgets the connections, which are the parent's and must never be closed here."""

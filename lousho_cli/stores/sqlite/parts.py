@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from functools import partial
 
 from lousho_cli.errors import SDKError
 from lousho_cli.stores.forked import leave_to_parent
@@ -37,7 +38,7 @@ class Parts:
             with contextlib.suppress(SDKError, sqlite3.Error):
                 carry_out(Job(self.presence.leave, durable=None))
         self.presence.close()
-        self.database.close()
+        self.writer.last(partial(self.database.close, wait=wait), wait=wait)
 
     def leave_in_child(self) -> None:
         """In a forked child: lets go of what is the parent's, without a trace in the file."""

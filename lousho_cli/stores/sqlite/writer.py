@@ -203,6 +203,14 @@ class Writer:
         if wait:
             self._perform_waiting()  # what came while the thread was at its last turn, or before there was one
 
+    def last(self, close: Callable[[], None], *, wait: bool = True) -> None:
+        """Carries out what closes the connection, once no other thread is using it; without ``wait`` not at all where one is."""
+        if self._turn.acquire(blocking=wait):
+            try:
+                close()
+            finally:
+                self._turn.release()
+
     # Transactions
 
     def _perform(self, jobs: Sequence[Asked[Any]], *, patient: bool = True) -> bool:

@@ -510,3 +510,34 @@ async def test_whoever_uses_a_closed_store_is_told_so_and_does_not_wait_for_ever
     again = SqliteStore(place)
     assert (await again.read("a")).head == 2, "what waited when it was closed was written"
     again.close()
+
+
+def test_closing_waits_for_what_another_thread_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a full disk kept is given back on such a thread; a connection closed in the middle of its statement ended the process."""
+    store = SqliteStore(tmp_path / "db")
+    begun, go, written = threading.Event(), threading.Event(), []
+
+    def slow(connection: sqlite3.Connection) -> int:
+        begun.set()
+        go.wait(30)
+        return int(connection.execute("SELECT 1").fetchone()[0])
+
+    def write() -> None:
+        written.append(store.writer.run_now(Job(slow)))
+
+    writing, close = threading.Thread(target=write), store._parts.presence.close
+
+    def behind_all_else() -> None:
+        close()
+        writing.start()
+        assert begun.wait(30)
+
+    monkeypatch.setattr(store._parts.presence, "close", behind_all_else)
+    closing = threading.Thread(target=store.close)
+    closing.start()
+    assert begun.wait(30)
+    closing.join(0.2)
+    go.set()
+    for thread in (writing, closing):
+        thread.join(30)
+    assert written == [1]
